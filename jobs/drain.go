@@ -1,0 +1,208 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/riverqueue/river"
+
+	"github.com/justfortytwo/backfill/store"
+)
+
+// drainArgs is empty: what to do is in the batch rows, the queue says for whom.
+type drainArgs struct{}
+
+func (drainArgs) Kind() string { return "drain" }
+
+// drainWorker claims batches and works them until none is due.
+type drainWorker struct {
+	river.WorkerDefaults[drainArgs]
+	store    *store.Store
+	cfg      Config
+	slots    map[string]*slot
+	stopping <-chan struct{}
+}
+
+// slot is a Slot at work.
+type slot struct {
+	Slot
+	// bulk holds a token for every drain that may take retries and runs; the one
+	// without a token is kept for live turns.
+	bulk chan struct{}
+}
+
+func newDrainWorker(st *store.Store, cfg Config, stopping <-chan struct{}) *drainWorker {
+	w := &drainWorker{store: st, cfg: cfg, slots: map[string]*slot{}, stopping: stopping}
+	for _, s := range cfg.Slots {
+		w.slots[s.Name] = &slot{Slot: s, bulk: make(chan struct{}, cfg.Workers-1)}
+	}
+	return w
+}
+
+// Batches to claim at once: few while they are full, many while they are the
+// single captures of a live stream.
+const (
+	minClaim   = 2
+	maxClaim   = 256
+	smallClaim = 1000 // captures
+)
+
+func (w *drainWorker) Work(ctx context.Context, job *river.Job[drainArgs]) error {
+	slot, ok := w.slots[job.Queue]
+	if !ok {
+		return nil // not ours; the sweep wakes its queue again
+	}
+	maxPrio := store.PrioLive
+	select {
+	case slot.bulk <- struct{}{}:
+		maxPrio = store.PrioRun
+		defer func() { <-slot.bulk }()
+	default:
+	}
+	until := time.Now().Add(drainFor)
+	limit, rechecks := minClaim, 0
+	for !w.stopped(ctx) {
+		if time.Now().After(until) {
+			return w.store.Wake(ctx, slot.Name)
+		}
+		batches, err := w.store.Claim(ctx, store.Claim{
+			Extractor: slot.ID, Version: slot.Version, MaxPrio: maxPrio, Limit: limit, Lease: w.cfg.Lease, Worker: w.cfg.Name,
+		})
+		if err != nil {
+			return err
+		}
+		if len(batches) == 0 {
+			// What was locked a moment ago may be free again by now.
+			due, err := w.store.AnyDue(ctx, slot.ID, slot.Version, maxPrio)
+			if err != nil || !due || rechecks == 3 {
+				return err
+			}
+			rechecks++
+			continue
+		}
+		rechecks = 0
+		if len(batches) == limit && len(slot.bulk) < cap(slot.bulk) {
+			// There is more, and we could do more at once.
+			if err := w.store.Wake(ctx, slot.Name); err != nil {
+				return err
+			}
+		}
+		captures := 0
+		for _, b := range batches {
+			captures += len(b.IDs)
+		}
+		if err := w.work(ctx, slot, batches); err != nil {
+			return err
+		}
+		if limit = minClaim; captures < smallClaim {
+			limit = min(maxClaim, max(minClaim, 2*len(batches)))
+		}
+	}
+	return nil
+}
+
+func (w *drainWorker) stopped(ctx context.Context) bool {
+	select {
+	case <-w.stopping:
+		return true
+	case <-ctx.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// work finishes claimed batches one way or another: written, given back or
+// postponed.
+func (w *drainWorker) work(ctx context.Context, slot *slot, batches []store.Batch) error {
+	group := &group{drainWorker: w, slot: slot}
+	var steps []store.Batch
+	for _, b := range batches {
+		// A batch whose last claim came to nothing, or that was in single-step
+		// mode, goes capture by capture.
+		if b.Attempts > 1 || b.At != nil {
+			steps = append(steps, b)
+		} else {
+			group.batches = append(group.batches, b)
+		}
+	}
+	beat := w.heartbeat(ctx, batches)
+	defer beat()
+
+	refused, err := group.run(ctx)
+	if err != nil {
+		return w.postpone(ctx, batches, err)
+	}
+	for i, b := range append(steps, refused...) {
+		if err := w.step(ctx, slot, b); err != nil && !errors.Is(err, store.ErrLeaseLost) {
+			return w.postpone(ctx, slices.Concat(steps, refused)[i:], err)
+		}
+	}
+	return w.finishRuns(ctx, batches)
+}
+
+// postpone gives batches back after an error that is not about a capture: the
+// database is busy, away or shutting down.
+func (w *drainWorker) postpone(ctx context.Context, batches []store.Batch, cause error) error {
+	delay := 5 * time.Second
+	if w.stopped(ctx) {
+		delay = 0
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if err := w.store.Postpone(ctx, leases(batches), delay, store.Code(cause), store.IsRetryable(cause)); err != nil {
+		return errors.Join(cause, err) // their leases run out
+	}
+	return cause
+}
+
+// finishRuns ends the runs that these batches were the last of.
+func (w *drainWorker) finishRuns(ctx context.Context, batches []store.Batch) error {
+	var runs []int64
+	for _, b := range batches {
+		if b.RunID != nil && !slices.Contains(runs, *b.RunID) {
+			runs = append(runs, *b.RunID)
+		}
+	}
+	for _, run := range runs {
+		if err := w.store.FinishRun(ctx, run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// heartbeat keeps the leases of batches alive until the returned function is
+// called. A beat that fails is not reported: should the lease be lost over it,
+// the fence says so.
+func (w *drainWorker) heartbeat(ctx context.Context, batches []store.Batch) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(w.cfg.Lease / 3)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				_ = w.store.Extend(ctx, leases(batches), w.cfg.Lease)
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+func leases(batches []store.Batch) []store.Lease {
+	out := make([]store.Lease, len(batches))
+	for i, b := range batches {
+		out[i] = b.Lease
+	}
+	return out
+}

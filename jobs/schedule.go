@@ -1,0 +1,106 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/riverqueue/river"
+
+	"github.com/justfortytwo/backfill/store"
+)
+
+// maintenanceQueue is where sweep and nightly run, apart from the extractors.
+const maintenanceQueue = "maintenance"
+
+// every is a periodic job that is never retried: the next tick is the retry.
+func every(interval time.Duration, args river.JobArgs) *river.PeriodicJob {
+	return river.NewPeriodicJob(river.PeriodicInterval(interval), func() (river.JobArgs, *river.InsertOpts) {
+		return args, &river.InsertOpts{Queue: maintenanceQueue, MaxAttempts: 1}
+	}, &river.PeriodicJobOpts{RunOnStart: true})
+}
+
+type sweepArgs struct{}
+
+func (sweepArgs) Kind() string { return "sweep" }
+
+// sweepWorker finds due work that nobody announced.
+type sweepWorker struct {
+	river.WorkerDefaults[sweepArgs]
+	store *store.Store
+}
+
+func (w *sweepWorker) Work(ctx context.Context, _ *river.Job[sweepArgs]) error {
+	_, err := w.store.Sweep(ctx)
+	return err
+}
+
+type nightlyArgs struct{}
+
+func (nightlyArgs) Kind() string { return "nightly" }
+
+// nightlyWorker ticks every minute. The schedule says which night it is, and the
+// unique run row makes sure that each night is run once, whoever ticks: River
+// keeps schedules in its leader's memory only.
+type nightlyWorker struct {
+	river.WorkerDefaults[nightlyArgs]
+	store *store.Store
+	cfg   Config
+}
+
+func (w *nightlyWorker) Work(ctx context.Context, _ *river.Job[nightlyArgs]) error {
+	if w.cfg.Nightly == nil {
+		return nil // another worker's schedule
+	}
+	night, ok := lastFire(w.cfg.Nightly, w.cfg.Now().In(w.cfg.Location))
+	if !ok {
+		return nil
+	}
+	return Nightly(ctx, w.store, night)
+}
+
+// lastFire is the latest time at or before now at which the schedule fired, within
+// the last two days.
+func lastFire(s interface{ Next(time.Time) time.Time }, now time.Time) (last time.Time, ok bool) {
+	for t := s.Next(now.Add(-48 * time.Hour)); !t.IsZero() && !t.After(now); t = s.Next(t) {
+		last, ok = t, true
+	}
+	return last, ok
+}
+
+// Nightly reconciles every slot that takes part: a run for captures that have no
+// result for whatever reason, and for failures worth another try. Only the first
+// call for a night does anything.
+func Nightly(ctx context.Context, st *store.Store, night time.Time) error {
+	slots, err := st.NightlySlots(ctx)
+	if err != nil {
+		return err
+	}
+	for _, slot := range slots {
+		run, err := st.CreateRun(ctx, store.NewRun{
+			Kind: store.KindNightly, Extractor: slot, Reprocess: store.ReprocessMissing, Why: "nightly",
+			LocalDate: time.Date(night.Year(), night.Month(), night.Day(), 0, 0, 0, 0, time.UTC),
+		})
+		if errors.Is(err, store.ErrRunExists) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := st.Plan(ctx, run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// backoff is a minute after the first failure and four times as long after each
+// further one, give or take a fifth so that failures do not return in step.
+func backoff(attempts int16) time.Duration {
+	d := time.Minute
+	for range min(attempts, 6) - 1 {
+		d *= 4
+	}
+	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64())) //nolint:gosec // jitter
+}

@@ -1,0 +1,104 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/justfortytwo/backfill/store"
+)
+
+// step works a batch in single-step mode: one capture a transaction, and the
+// capture in hand is on record before it is touched. So neither a capture that
+// takes the process down nor one that Postgres refuses holds up its neighbours.
+func (w *drainWorker) step(ctx context.Context, slot *slot, b store.Batch) error {
+	if b.At != nil {
+		if len(b.IDs) == 1 {
+			return w.record(ctx, slot, b, *b.At, store.Result{Outcome: store.Crashed, Error: "the worker vanished twice with this capture in hand"}, store.KeepLease)
+		}
+		if err := w.store.SetAside(ctx, b.Lease); err != nil {
+			return err
+		}
+		b.IDs = without(b.IDs, *b.At)
+	}
+	if b.Attempts > maxClaims {
+		return w.bury(ctx, slot, b)
+	}
+	for _, id := range b.IDs {
+		if w.stopped(ctx) {
+			_, err := w.write(ctx, slot, []store.Work{{Lease: b.Lease, RunID: b.RunID, Replace: b.Replace, Close: store.GiveBack}})
+			return err
+		}
+		if err := w.store.StepInto(ctx, b.Lease, id, w.cfg.Lease); err != nil {
+			return err
+		}
+		if err := w.stepInto(ctx, slot, b, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *drainWorker) stepInto(ctx context.Context, slot *slot, b store.Batch, id int64) error {
+	work := store.Work{Lease: b.Lease, RunID: b.RunID, Replace: b.Replace}
+	for capture, err := range w.store.Captures(ctx, []int64{id}, maxTextBytes) {
+		if err != nil {
+			return err
+		}
+		work.Results = append(work.Results, slot.result(ctx, capture))
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	if len(work.Results) == 0 {
+		work.Gone = []int64{id} // deleted since
+	}
+	written, err := w.write(ctx, slot, []store.Work{work})
+	if err != nil && !store.IsRetryable(err) {
+		return w.record(ctx, slot, b, id, store.Result{Outcome: store.DataError, Error: store.Code(err)}, store.KeepLease)
+	}
+	if err == nil && len(written.Lost) > 0 {
+		return store.ErrLeaseLost
+	}
+	return err
+}
+
+// bury closes a batch that was claimed again and again without coming anywhere,
+// and says so for each of its captures.
+func (w *drainWorker) bury(ctx context.Context, slot *slot, b store.Batch) error {
+	work := store.Work{Lease: b.Lease, RunID: b.RunID, Replace: b.Replace, Close: store.Dead}
+	for capture, err := range w.store.Captures(ctx, b.IDs, 0) {
+		if err != nil {
+			return err
+		}
+		work.Results = append(work.Results, store.Result{
+			CaptureID: capture.ID, Hash: capture.Hash, Outcome: store.Crashed,
+			Error: fmt.Sprintf("its batch was claimed %d times without progress", b.Attempts),
+		})
+	}
+	_, err := w.write(ctx, slot, []store.Work{work})
+	return err
+}
+
+// record writes a verdict on one capture that was not extracted.
+func (w *drainWorker) record(ctx context.Context, slot *slot, b store.Batch, id int64, r store.Result, how store.Close) error {
+	work := store.Work{Lease: b.Lease, RunID: b.RunID, Replace: b.Replace, Close: how, Gone: []int64{id}}
+	for capture, err := range w.store.Captures(ctx, []int64{id}, 0) {
+		if err != nil {
+			return err
+		}
+		r.CaptureID, r.Hash = capture.ID, capture.Hash
+		work.Results = []store.Result{r}
+	}
+	_, err := w.write(ctx, slot, []store.Work{work})
+	return err
+}
+
+func without(ids []int64, id int64) []int64 {
+	var rest []int64
+	for _, i := range ids {
+		if i != id {
+			rest = append(rest, i)
+		}
+	}
+	return rest
+}

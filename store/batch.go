@@ -1,0 +1,201 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Priorities of a batch, the most urgent first.
+const (
+	PrioLive  int16 = 0 // a turn that was just inserted or changed
+	PrioRetry int16 = 1 // a capture that failed before
+	PrioRun   int16 = 2 // a backfill run or the nightly
+)
+
+// ErrLeaseLost says that the batch was claimed by somebody else, cancelled or
+// closed since we claimed it. Whoever holds it now does the work.
+var ErrLeaseLost = errors.New("the lease has moved on")
+
+// Lease identifies one claim of a batch.
+type Lease struct {
+	BatchID int64
+	// No is the fencing token: it rises with every claim.
+	No int32
+}
+
+// Batch is a claimed batch.
+type Batch struct {
+	Lease
+	RunID *int64
+	Prio  int16
+	// Replace overwrites results that are done; otherwise only missing ones are
+	// written.
+	Replace bool
+	// Attempts counts claims without progress, this one included.
+	Attempts int32
+	// At is the capture an earlier claim had in hand when it vanished.
+	At *int64
+	// IDs are the captures still to do, ascending.
+	IDs []int64
+}
+
+// Claim says which batches to take.
+type Claim struct {
+	Extractor int16
+	// Version is the extractor version this process can execute.
+	Version string
+	// MaxPrio is the least urgent priority to take.
+	MaxPrio int16
+	// Limit is the number of batches.
+	Limit int
+	// Lease is how long they are ours without a heartbeat.
+	Lease time.Duration
+	// Worker names this process.
+	Worker string
+}
+
+// Claim leases the most urgent due batches, oldest first, all of one priority.
+// The attempt is committed before any work starts, so that a capture which kills
+// the process still burns it.
+func (s *Store) Claim(ctx context.Context, c Claim) ([]Batch, error) {
+	for prio := PrioLive; prio <= c.MaxPrio; prio++ {
+		rows, err := s.pool.Query(ctx, `
+			update backfill.batch b
+			set state = 'leased', attempts = b.attempts + 1, lease_no = b.lease_no + 1,
+			    due = now() + $5, worker = $6, started_at = coalesce(b.started_at, now())
+			from (select id from backfill.due_batch
+			      where extractor_id = $1 and prio = $2 and version = $3
+			      order by due, id limit $4 for update skip locked) d
+			where b.id = d.id
+			returning b.id, b.lease_no, b.run_id, b.prio, b.mode = 'replace', b.attempts, b.at,
+			    array(select generate_series(lower(r), upper(r) - 1) from unnest(b.ids) r)`,
+			c.Extractor, prio, c.Version, c.Limit, c.Lease, c.Worker)
+		if err != nil {
+			return nil, wrap("claiming batches", err)
+		}
+		batches, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Batch, error) {
+			var b Batch
+			err := row.Scan(&b.BatchID, &b.No, &b.RunID, &b.Prio, &b.Replace, &b.Attempts, &b.At, &b.IDs)
+			return b, err
+		})
+		if err != nil {
+			return nil, wrap("claiming batches", err)
+		}
+		if len(batches) > 0 {
+			return batches, nil
+		}
+	}
+	return nil, nil
+}
+
+// AnyDue reports whether a batch of this version may be claimed now.
+func (s *Store) AnyDue(ctx context.Context, extractor int16, version string, maxPrio int16) (bool, error) {
+	var due bool
+	err := s.pool.QueryRow(ctx, `
+		select exists (select from backfill.due_batch where extractor_id = $1 and version = $2 and prio <= $3)`,
+		extractor, version, maxPrio).Scan(&due)
+	if err != nil {
+		return false, wrap("looking for due batches", err)
+	}
+	return due, nil
+}
+
+// Extend is the heartbeat: it prolongs leases that are still ours.
+func (s *Store) Extend(ctx context.Context, leases []Lease, by time.Duration) error {
+	ids, nos := split(leases)
+	_, err := s.pool.Exec(ctx, `
+		update backfill.batch b set due = now() + $3
+		from unnest($1::bigint[], $2::integer[]) l(id, no)
+		where b.id = l.id and b.lease_no = l.no and b.state = 'leased'`, ids, nos, by)
+	if err != nil {
+		return wrap("extending leases", err)
+	}
+	return nil
+}
+
+// StepInto records the capture in hand, in single-step mode, before it is worked:
+// should it take the process down, the next claim knows which one it was.
+func (s *Store) StepInto(ctx context.Context, l Lease, capture int64, lease time.Duration) error {
+	tag, err := s.pool.Exec(ctx, `
+		update backfill.batch set at = $3, due = now() + $4
+		where id = $1 and lease_no = $2 and state = 'leased'`, l.BatchID, l.No, capture, lease)
+	if err != nil {
+		return wrap("recording the capture in hand", err)
+	}
+	if tag.RowsAffected() == 0 {
+		return ErrLeaseLost
+	}
+	return nil
+}
+
+// SetAside moves the capture in hand into a batch of its own, which is due at
+// once and starts in single-step mode, so that its neighbours go on without it.
+func (s *Store) SetAside(ctx context.Context, l Lease) error {
+	tag, err := s.pool.Exec(ctx, `
+		with source as (
+			update backfill.batch b
+			set ids = b.ids - int8multirange(int8range(b.at, b.at, '[]')), captures = b.captures - 1, at = null
+			from (select id, at from backfill.batch where id = $1 and lease_no = $2 and state = 'leased'
+			      and at is not null for update) old
+			where b.id = old.id
+			returning old.at, b.extractor_id, b.version, b.prio, b.mode, b.run_id
+		)
+		insert into backfill.batch (extractor_id, version, prio, mode, run_id, attempts, captures, ids)
+		select extractor_id, version, prio, mode, run_id, 1, 1, int8multirange(int8range(at, at, '[]')) from source`,
+		l.BatchID, l.No)
+	if err != nil {
+		return wrap("setting a capture aside", err)
+	}
+	if tag.RowsAffected() == 0 {
+		return ErrLeaseLost
+	}
+	return nil
+}
+
+// Postpone gives batches back unfinished, to be claimed again after the delay.
+// The attempt counts, unless it is given back too: then the capture in hand is
+// not under suspicion either.
+func (s *Store) Postpone(ctx context.Context, leases []Lease, delay time.Duration, reason string, giveBack bool) error {
+	ids, nos := split(leases)
+	_, err := s.pool.Exec(ctx, `
+		update backfill.batch b
+		set state = 'pending', error = $4, attempts = case when $5 then greatest(b.attempts - 1, 0) else b.attempts end,
+		    at = case when not $5 then b.at end,
+		    due = case when exists (select from backfill.run r
+		                            where r.id = b.run_id and r.state not in ('planning', 'running'))
+		               then 'infinity' else now() + $3 end
+		from unnest($1::bigint[], $2::integer[]) l(id, no)
+		where b.id = l.id and b.lease_no = l.no and b.state = 'leased'`, ids, nos, delay, reason, giveBack)
+	if err != nil {
+		return wrap("postponing batches", err)
+	}
+	return nil
+}
+
+// Wake makes sure that a drain job of this queue is waiting.
+func (s *Store) Wake(ctx context.Context, queue string) error {
+	if _, err := s.pool.Exec(ctx, "select backfill.wake($1)", queue); err != nil {
+		return wrap("waking queue "+queue, err)
+	}
+	return nil
+}
+
+// Sweep requeues failed captures whose time has come, ends finished runs and
+// wakes every queue with due work. It returns the number of captures requeued.
+func (s *Store) Sweep(ctx context.Context) (int64, error) {
+	var n int64
+	if err := s.pool.QueryRow(ctx, "select backfill.sweep()").Scan(&n); err != nil {
+		return 0, wrap("sweeping", err)
+	}
+	return n, nil
+}
+
+func split(leases []Lease) (ids []int64, nos []int32) {
+	for _, l := range leases {
+		ids, nos = append(ids, l.BatchID), append(nos, l.No)
+	}
+	return ids, nos
+}
