@@ -78,10 +78,7 @@ func Nightly(ctx context.Context, st *store.Store, night time.Time) error {
 		return err
 	}
 	for _, slot := range slots {
-		run, err := st.CreateRun(ctx, store.NewRun{
-			Kind: store.KindNightly, Extractor: slot, Reprocess: store.ReprocessMissing, Why: "nightly",
-			LocalDate: time.Date(night.Year(), night.Month(), night.Day(), 0, 0, 0, 0, time.UTC),
-		})
+		run, err := st.CreateRun(ctx, NightlyRun(slot, night))
 		if errors.Is(err, store.ErrRunExists) {
 			continue
 		}
@@ -93,6 +90,15 @@ func Nightly(ctx context.Context, st *store.Store, night time.Time) error {
 		}
 	}
 	return nil
+}
+
+// NightlyRun describes the nightly run of a slot. Only one can be created for the
+// date of night, in the zone it is given in.
+func NightlyRun(slot int16, night time.Time) store.NewRun {
+	return store.NewRun{
+		Kind: store.KindNightly, Extractor: slot, Reprocess: store.ReprocessMissing, Why: "nightly",
+		LocalDate: time.Date(night.Year(), night.Month(), night.Day(), 0, 0, 0, 0, time.UTC),
+	}
 }
 
 // backoff is a minute after the first failure and four times as long after each

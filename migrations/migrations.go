@@ -36,12 +36,12 @@ type Extractor struct {
 // Migration is the state of one migration.
 type Migration struct {
 	// Source is "river" or "backfill".
-	Source  string
-	Version int64
-	Name    string
-	Applied bool
+	Source  string `json:"source"`
+	Version int64  `json:"version"`
+	Name    string `json:"name"`
+	Applied bool   `json:"applied"`
 	// AppliedAt is zero where nothing recorded it (River's).
-	AppliedAt time.Time
+	AppliedAt time.Time `json:"applied_at,omitzero"`
 }
 
 // Up applies every pending migration and registers the given extractor versions.

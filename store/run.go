@@ -208,6 +208,23 @@ func (s *Store) NightlySlots(ctx context.Context) ([]int16, error) {
 	return slots, nil
 }
 
+// Unfinished counts captures in batches of this version that are leased or may be
+// claimed within the next seconds.
+func (s *Store) Unfinished(ctx context.Context, extractor int16, version string) (int64, error) {
+	var n int64
+	err := s.pool.QueryRow(ctx, `
+		select coalesce(sum(backfill.size(b.ids)), 0)::bigint
+		from backfill.batch b left join backfill.run r on r.id = b.run_id
+		where b.extractor_id = $1 and b.version = $2
+		  and (b.state = 'leased'
+		       or b.due < now() + interval '10 seconds' and (r.id is null or r.state in ('planning', 'running')))`,
+		extractor, version).Scan(&n)
+	if err != nil {
+		return 0, wrap("counting open work", err)
+	}
+	return n, nil
+}
+
 // FinishRun ends a running run that has no open batch left.
 func (s *Store) FinishRun(ctx context.Context, run int64) error {
 	if _, err := s.pool.Exec(ctx, "select backfill.finish_run($1)", run); err != nil {

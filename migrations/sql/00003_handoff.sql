@@ -45,30 +45,39 @@ begin
 end $$;
 -- +goose StatementEnd
 
+-- rearm is when a capture is up for claiming after its claimed candidates were
+-- taken over: at once if more have been staged behind them.
+create function backfill.rearm(x backfill.extraction) returns timestamptz
+    language sql stable
+return (select now() where exists (
+    select from backfill.staging s
+    where s.capture_id = x.capture_id and s.extractor_id = x.extractor_id and s.ord > x.claimed_upto));
+
 -- ack_candidates records that the captures of a claim (all of them by default)
 -- were taken over, and returns how many. It is refused as a whole when one of
 -- them is no longer held under this claim: the lease ran out and another
--- consumer has them.
+-- consumer has them. Candidates that were staged meanwhile are up next.
 -- +goose StatementBegin
 create function backfill.ack_candidates(p_claim bigint, p_capture_ids bigint[] default null) returns bigint
     language plpgsql security definer set search_path = pg_catalog, pg_temp
     set plan_cache_mode = force_custom_plan as $$
 declare
-    v_held bigint;
+    v_held  bigint;
+    v_asked bigint := (select count(distinct c) from unnest(p_capture_ids) c);
 begin
     if p_capture_ids is null then
-        update backfill.extraction set handed_upto = claimed_upto, handoff_due = null, claim = null
+        update backfill.extraction x set handed_upto = claimed_upto, claim = null, handoff_due = backfill.rearm(x)
         where claim = p_claim;
         get diagnostics v_held = row_count;
     else
-        update backfill.extraction set handed_upto = claimed_upto, handoff_due = null, claim = null
-        where claim = p_claim and capture_id = any (p_capture_ids);
-        get diagnostics v_held = row_count;
-        if v_held < (select count(distinct c) from unnest(p_capture_ids) c) then
-            v_held := 0;
-        end if;
+        with acked as (
+            update backfill.extraction x set handed_upto = claimed_upto, claim = null, handoff_due = backfill.rearm(x)
+            where claim = p_claim and capture_id = any (p_capture_ids)
+            returning capture_id
+        )
+        select count(distinct capture_id) into v_held from acked;
     end if;
-    if v_held = 0 then
+    if v_held = 0 or v_held < v_asked then
         raise exception 'claim % does not hold these captures: its lease has moved on', p_claim
             using errcode = 'object_not_in_prerequisite_state',
                   hint = 'Claim again and write the candidates idempotently.';
@@ -92,7 +101,7 @@ begin
 end $$;
 -- +goose StatementEnd
 
-revoke execute on function backfill.claim_candidates, backfill.ack_candidates, backfill.release from public;
+revoke execute on function backfill.claim_candidates, backfill.rearm, backfill.ack_candidates, backfill.release from public;
 
 -- +goose Down
-drop function backfill.claim_candidates, backfill.ack_candidates, backfill.release;
+drop function backfill.claim_candidates, backfill.ack_candidates, backfill.rearm, backfill.release;

@@ -1,0 +1,229 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/justfortytwo/backfill/store"
+)
+
+// watchEvery is how often --watch looks again.
+const watchEvery = time.Second
+
+func (a *app) statusCmd() *cobra.Command {
+	var watch bool
+	cmd := &cobra.Command{
+		Use:   "status [RUN]",
+		Short: "Show what stands where, or how far a run has come",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			show := a.status
+			if len(args) == 1 {
+				run, err := number("run", args[0])
+				if err != nil {
+					return err
+				}
+				show = (&runWatch{app: a, id: run}).show
+			}
+			ctx := cmd.Context()
+			st, closePool, err := a.connect(ctx, 0)
+			if err != nil {
+				return err
+			}
+			defer closePool()
+			for {
+				end, err := show(ctx, st)
+				if err != nil || !watch || end {
+					return err
+				}
+				select {
+				case <-ctx.Done():
+					return nil
+				case <-time.After(watchEvery):
+				}
+			}
+		},
+	}
+	cmd.Flags().BoolVar(&watch, "watch", false, "look again every second, until a run has ended")
+	return cmd
+}
+
+// number parses an argument that is a number.
+func number(what, arg string) (int64, error) {
+	n, err := strconv.ParseInt(arg, 10, 64)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("%q is not the number of a %s", arg, what)
+	}
+	return n, nil
+}
+
+func (a *app) status(ctx context.Context, st *store.Store) (end bool, err error) {
+	all, err := st.Status(ctx)
+	if err != nil {
+		return false, err
+	}
+	if a.json {
+		for _, s := range all {
+			if err := a.writeJSON(s); err != nil {
+				return false, err
+			}
+		}
+		return false, nil
+	}
+	return false, table(a.stdout, "EXTRACTOR VERSION STAGED EMPTY SKIPPED PENDING LEASED HELD RETRY DEAD CANDIDATES OLDEST", func(row func(...any)) {
+		for _, s := range all {
+			oldest := "-"
+			if s.OldestPending != nil {
+				oldest = s.OldestPending.Round(time.Second).String()
+			}
+			row(s.Extractor, deref(s.Version), s.Staged, s.Empty, s.Skipped, s.Pending, s.Leased, s.Held, s.Retry+s.Queued, s.Dead, s.Candidates, oldest)
+		}
+	})
+}
+
+// runWatch remembers the last look at a run, to tell its pace.
+type runWatch struct {
+	app  *app
+	id   int64
+	rate float64 // captures a second, moving average
+	done int64
+	at   time.Time
+}
+
+func (w *runWatch) show(ctx context.Context, st *store.Store) (end bool, err error) {
+	run, err := st.Run(ctx, w.id)
+	if err != nil {
+		return false, err
+	}
+	eta := w.pace(run)
+	reason := ""
+	if !run.Finished() && w.rate == 0 {
+		reason, err = stall(ctx, st, run)
+		if err != nil {
+			return false, err
+		}
+	}
+	if w.app.json {
+		var seconds *int64
+		if eta > 0 {
+			s := int64(eta.Seconds())
+			seconds = &s
+		}
+		return run.Finished(), w.app.writeJSON(map[string]any{
+			"run": run.ID, "state": run.State, "total": run.Total, "done": run.Done, "outcomes": run.Outcomes,
+			"rate": w.rate, "eta_seconds": seconds, "cost": run.Cost, "reason": reason,
+		})
+	}
+	line := fmt.Sprintf("run %d  %s  %d/%d", run.ID, run.State, run.Done, run.Total)
+	if run.Total > 0 {
+		line += fmt.Sprintf(" (%.1f%%)", 100*float64(run.Done)/float64(run.Total))
+	}
+	if w.rate > 0 && !run.Finished() {
+		line += fmt.Sprintf("  %.0f/s", w.rate)
+	}
+	if eta > 0 {
+		line += "  ETA " + eta.Round(time.Second).String()
+	}
+	line += "  " + outcomes(run.Outcomes)
+	if reason != "" {
+		line += "  — " + reason
+	}
+	fmt.Fprintln(w.app.stdout, line)
+	return run.Finished(), nil
+}
+
+// pace updates the rate and returns the time left; 0 when that is anybody's guess:
+// below one per cent, or at rest.
+func (w *runWatch) pace(run store.Run) time.Duration {
+	now := time.Now()
+	if w.at.IsZero() {
+		// The first look has only the average since the start to go by.
+		if run.StartedAt != nil && !run.Finished() {
+			if s := now.Sub(*run.StartedAt).Seconds(); s > 0 {
+				w.rate = float64(run.Done) / s
+			}
+		}
+	} else {
+		current := float64(run.Done-w.done) / now.Sub(w.at).Seconds()
+		w.rate = 0.7*w.rate + 0.3*current
+		if w.rate < 0.01 {
+			w.rate = 0
+		}
+	}
+	w.at, w.done = now, run.Done
+	if run.Finished() || w.rate == 0 || run.Done*100 < run.Total {
+		return 0
+	}
+	return time.Duration(float64(run.Total-run.Done) / w.rate * float64(time.Second))
+}
+
+// stall says why a run is not moving.
+func stall(ctx context.Context, st *store.Store, run store.Run) (string, error) {
+	if run.State != "running" && run.State != "planning" {
+		return run.State, nil
+	}
+	h, err := st.Health(ctx)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case h.SeenWorker == nil:
+		return "waiting for a worker: none has been seen", nil
+	case time.Since(*h.SeenWorker) > time.Minute:
+		return fmt.Sprintf("waiting for a worker: none seen for %s", time.Since(*h.SeenWorker).Round(time.Second)), nil
+	case h.OtherVersion > 0:
+		return "waiting for a worker of this version: restart the workers after `backfill migrate up`", nil
+	}
+	return "", nil
+}
+
+// outcomes is "12 staged, 3 empty".
+func outcomes(by map[store.Outcome]int64) string {
+	if len(by) == 0 {
+		return "nothing done"
+	}
+	var parts []string
+	for _, o := range slices.Sorted(maps.Keys(by)) {
+		parts = append(parts, fmt.Sprintf("%d %s", by[o], o))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (a *app) runsCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "runs",
+		Short: "List runs, newest first",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			st, closePool, err := a.connect(cmd.Context(), 0)
+			if err != nil {
+				return err
+			}
+			defer closePool()
+			runs, err := st.Runs(cmd.Context(), 50)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				for _, r := range runs {
+					if err := a.writeJSON(r); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			return table(a.stdout, "RUN KIND EXTRACTOR REPROCESS STATE DONE TOTAL CANDIDATES WHO CREATED FINISHED", func(row func(...any)) {
+				for _, r := range runs {
+					row(r.ID, r.Kind, r.Extractor, r.Reprocess, r.State, r.Done, r.Total, r.Candidates, r.Who, when(&r.CreatedAt), when(r.FinishedAt))
+				}
+			})
+		},
+	}
+}

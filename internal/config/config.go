@@ -1,0 +1,182 @@
+// Package config is the environment both programs read, checked and turned into
+// what the packages take.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/robfig/cron/v3"
+
+	"github.com/justfortytwo/backfill/extract"
+	"github.com/justfortytwo/backfill/heuristic"
+	"github.com/justfortytwo/backfill/jobs"
+	"github.com/justfortytwo/backfill/migrations"
+)
+
+// Config is the environment. Flags beat it, and it beats the defaults.
+type Config struct {
+	// DatabaseURL is a Postgres URL. Empty: the PG* variables.
+	DatabaseURL string `env:"DATABASE_URL"`
+	// StatementTimeout bounds one statement; -1s disables it.
+	StatementTimeout time.Duration `env:"BACKFILL_STATEMENT_TIMEOUT" envDefault:"5m"`
+	// Workers is the number of drains at once per extractor, one of them kept for
+	// live turns. 0: one more than GOMAXPROCS.
+	Workers int `env:"BACKFILL_WORKERS" envDefault:"0"`
+	// Lease is how long work rests after a worker vanished.
+	Lease time.Duration `env:"BACKFILL_LEASE" envDefault:"20s"`
+	// MaxAttempts is the attempt after which a capture is dead.
+	MaxAttempts int16 `env:"BACKFILL_MAX_ATTEMPTS" envDefault:"5"`
+	// ClassifyMaxChars is the longest free-form capture, in runes, that is
+	// classified as a whole; 0 or less classifies none.
+	ClassifyMaxChars int `env:"BACKFILL_CLASSIFY_MAX_CHARS" envDefault:"400"`
+	// MinSalience drops candidates below it.
+	MinSalience float64 `env:"BACKFILL_MIN_SALIENCE" envDefault:"0"`
+	// Nightly is when the reconciler runs, in cron's five fields; "off" disables
+	// it.
+	Nightly string `env:"BACKFILL_NIGHTLY" envDefault:"0 3 * * *"`
+	// TimeZone is the IANA name of the zone that Nightly is in. Empty: the
+	// machine's.
+	TimeZone string `env:"BACKFILL_TIME_ZONE"`
+	// PollOnly does without LISTEN, for proxies that pool transactions.
+	PollOnly bool `env:"BACKFILL_POLL_ONLY"`
+	// HTTPAddr is where the daemon serves health, metrics and River's UI; "off"
+	// serves nothing.
+	HTTPAddr string `env:"BACKFILL_HTTP_ADDR" envDefault:"127.0.0.1:8080"`
+	// HTTPAddrSet reports that HTTPAddr was given: it being taken is an error
+	// then, else a warning.
+	HTTPAddrSet bool
+	// LogLevel is debug, info, warn or error; LogFormat is json or text.
+	LogLevel  slog.Level `env:"BACKFILL_LOG_LEVEL" envDefault:"info"`
+	LogFormat string     `env:"BACKFILL_LOG_FORMAT" envDefault:"json"`
+}
+
+// Load reads the environment as os.Environ gives it.
+func Load(environ []string) (Config, error) {
+	vars := env.ToMap(environ)
+	var c Config
+	if err := env.ParseWithOptions(&c, env.Options{Environment: vars}); err != nil {
+		return c, fmt.Errorf("reading the environment: %w", readable(err))
+	}
+	c.HTTPAddrSet = vars["BACKFILL_HTTP_ADDR"] != ""
+	return c, c.Validate()
+}
+
+// Validate checks every setting and names the first that is wrong.
+func (c Config) Validate() error {
+	if err := heuristic.ValidateClassifyMaxChars(c.ClassifyMaxChars); err != nil {
+		return fmt.Errorf("BACKFILL_CLASSIFY_MAX_CHARS: %w", err)
+	}
+	switch {
+	case c.Workers < 0 || c.Workers == 1:
+		return fmt.Errorf("BACKFILL_WORKERS is %d: use at least 2, one of which is kept for live turns, or 0 for the default", c.Workers)
+	case c.Lease < time.Second:
+		return fmt.Errorf("BACKFILL_LEASE is %s: use at least 1s", c.Lease)
+	case c.MaxAttempts < 1:
+		return fmt.Errorf("BACKFILL_MAX_ATTEMPTS is %d: use at least 1", c.MaxAttempts)
+	case c.MinSalience < 0 || c.MinSalience > 1:
+		return fmt.Errorf("BACKFILL_MIN_SALIENCE is %v: use a number from 0 to 1", c.MinSalience)
+	case c.LogFormat != "json" && c.LogFormat != "text":
+		return fmt.Errorf("BACKFILL_LOG_FORMAT is %q: use json or text", c.LogFormat)
+	}
+	if _, err := c.schedule(); err != nil {
+		return err
+	}
+	_, err := c.Location()
+	return err
+}
+
+func (c Config) schedule() (cron.Schedule, error) {
+	if c.Nightly == "off" {
+		return nil, nil //nolint:nilnil // no schedule is a valid one
+	}
+	s, err := cron.ParseStandard(c.Nightly)
+	if err != nil {
+		return nil, fmt.Errorf("BACKFILL_NIGHTLY is %q: use cron's five fields, such as \"0 3 * * *\", or off", c.Nightly)
+	}
+	return s, nil
+}
+
+// Location is the time zone of the nightly.
+func (c Config) Location() (*time.Location, error) {
+	if c.TimeZone == "" {
+		return time.Local, nil
+	}
+	l, err := time.LoadLocation(c.TimeZone)
+	if err != nil {
+		return nil, fmt.Errorf("BACKFILL_TIME_ZONE is %q: use an IANA name such as Europe/Berlin", c.TimeZone)
+	}
+	return l, nil
+}
+
+// Extractors are the versions this build registers when it migrates.
+func (c Config) Extractors() []migrations.Extractor {
+	return []migrations.Extractor{{Name: "heuristic", Version: heuristic.Version}}
+}
+
+// Heuristic is the extractor that needs no model.
+func (c Config) Heuristic() (*heuristic.Extractor, error) {
+	e, err := heuristic.New(heuristic.WithClassifyMaxChars(c.ClassifyMaxChars))
+	if err != nil {
+		return nil, fmt.Errorf("BACKFILL_CLASSIFY_MAX_CHARS: %w", err)
+	}
+	return e, nil
+}
+
+// Options are the filters every extractor applies.
+func (c Config) Options() extract.Options {
+	return extract.Options{MinSalience: c.MinSalience}
+}
+
+// Jobs configures a client of package jobs.
+func (c Config) Jobs(log *slog.Logger) (jobs.Config, error) {
+	nightly, err := c.schedule()
+	if err != nil {
+		return jobs.Config{}, err
+	}
+	location, err := c.Location()
+	if err != nil {
+		return jobs.Config{}, err
+	}
+	h, err := c.Heuristic()
+	if err != nil {
+		return jobs.Config{}, err
+	}
+	return jobs.Config{
+		Slots:       []jobs.Slot{{ID: 1, Name: "heuristic", Version: heuristic.Version, Extractor: h, Options: c.Options()}},
+		Workers:     c.Workers,
+		Lease:       c.Lease,
+		MaxAttempts: c.MaxAttempts,
+		Nightly:     nightly,
+		Location:    location,
+		PollOnly:    c.PollOnly,
+		Logger:      log,
+	}, nil
+}
+
+// readable names the variable and leaves out Go's types.
+func readable(err error) error {
+	var all env.AggregateError
+	if !errors.As(err, &all) || len(all.Errors) == 0 {
+		return err
+	}
+	var parse env.ParseError
+	if errors.As(all.Errors[0], &parse) {
+		return fmt.Errorf("%s has a value that is not a %s", variable(parse.Name), strings.TrimPrefix(parse.Type.String(), "*"))
+	}
+	return all.Errors[0]
+}
+
+// variable is the environment variable of a field.
+func variable(field string) string {
+	f, ok := reflect.TypeFor[Config]().FieldByName(field)
+	if !ok {
+		return field
+	}
+	return f.Tag.Get("env")
+}

@@ -1,0 +1,49 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// Health is what the doctor looks at beside the migrations.
+type Health struct {
+	// ServerVersion is the number Postgres gives, such as 150004.
+	ServerVersion int `db:"server_version"`
+	// SeenWorker is when a River client last worked or led; nil when none did
+	// within the last hour.
+	SeenWorker *time.Time `db:"seen_worker"`
+	// Due is the number of captures that could be worked now, DueFor how long the
+	// oldest of them has been waiting.
+	Due    int64         `db:"due"`
+	DueFor time.Duration `db:"due_for"`
+	// OtherVersion counts captures queued for a version that is not current.
+	OtherVersion int64 `db:"other_version"`
+	// Expired counts leases that ran out: their workers vanished.
+	Expired int64 `db:"expired"`
+	// Dead counts captures that were given up.
+	Dead int64 `db:"dead"`
+	// Planning counts runs that have been planning for over an hour.
+	Planning int64 `db:"planning"`
+	// FailedJobs counts River jobs that failed in the last day.
+	FailedJobs int64 `db:"failed_jobs"`
+}
+
+// Health reads it.
+func (s *Store) Health(ctx context.Context) (Health, error) {
+	h, err := collect[Health](ctx, s, "examining the database", `
+		select current_setting('server_version_num')::integer as server_version,
+		    greatest((select max(attempted_at) from river.river_job),
+		             (select max(elected_at) from river.river_leader where expires_at > now())) as seen_worker,
+		    coalesce((select sum(backfill.size(ids)) from backfill.due_batch), 0)::bigint as due,
+		    coalesce((select now() - min(due) from backfill.due_batch), interval '0') as due_for,
+		    coalesce((select sum(backfill.size(b.ids)) from backfill.batch b join backfill.extractor e on e.id = b.extractor_id
+		              where b.due is not null and b.version is distinct from e.version), 0)::bigint as other_version,
+		    (select count(*) from backfill.due_batch where state = 'leased') as expired,
+		    (select count(*) from backfill.extraction where state = 'dead') as dead,
+		    (select count(*) from backfill.run where state = 'planning' and created_at < now() - interval '1 hour') as planning,
+		    (select count(*) from river.river_job where state = 'discarded' and finalized_at > now() - interval '1 day') as failed_jobs`)
+	if err != nil {
+		return Health{}, err
+	}
+	return h[0], nil
+}
