@@ -222,8 +222,8 @@ func (c *Client) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Stopped is closed when the client has stopped.
-func (c *Client) Stopped() <-chan struct{} { return c.river.Stopped() }
+// River is the client underneath, for inserting jobs and for River's UI.
+func (c *Client) River() *river.Client[pgx.Tx] { return c.river }
 
 // errorHandler logs job errors. River also stores them in the job row, which is
 // why no error of ours carries text of a capture.

@@ -89,15 +89,18 @@ func upsert(ctx context.Context, tx pgx.Tx, captures []NewCapture) (Imported, er
 	if err != nil {
 		return done, wrap("sending captures", err)
 	}
-	// xmax tells an insert from an update; a row that the WHERE leaves alone is
-	// not returned.
+	// Rows that are stored already are left out beforehand: they would use up an
+	// id each. xmax tells an insert from an update.
 	err = tx.QueryRow(ctx, `
 		with latest as (
 			select distinct on (source, coalesce(external_id, n::text), external_id is null) * from incoming
 			order by source, coalesce(external_id, n::text), external_id is null, n desc
+		), changed as (
+			select l.* from latest l left join backfill.intake i on i.source = l.source and i.external_id = l.external_id
+			where (i.observed, i.occurred_at, i.text, i.meta) is distinct from (l.observed, l.occurred_at, l.text, l.meta)
 		), stored as (
 			insert into backfill.intake as i (source, external_id, observed, occurred_at, text, meta)
-			select source, external_id, observed, occurred_at, text, meta from latest order by n
+			select source, external_id, observed, occurred_at, text, meta from changed order by n
 			on conflict (source, external_id) do update
 				set observed = excluded.observed, occurred_at = excluded.occurred_at, text = excluded.text, meta = excluded.meta
 				where (i.observed, i.occurred_at, i.text, i.meta)
