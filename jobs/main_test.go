@@ -1,11 +1,56 @@
 package jobs_test
 
 import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"github.com/justfortytwo/backfill/extract"
 	"github.com/justfortytwo/backfill/internal/pgtest"
+	"github.com/justfortytwo/backfill/jobs"
+	"github.com/justfortytwo/backfill/store"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(pgtest.M{M: m}) }
+// workerURL names the database when the test binary is to be a worker process,
+// which tests then kill.
+const workerURL = "BACKFILL_TEST_WORKER_URL"
+
+func TestMain(m *testing.M) {
+	if url := os.Getenv(workerURL); url != "" {
+		if err := workerProcess(url); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(pgtest.M{M: m})
+}
+
+// killer is a text that takes the worker process down.
+const killer = "this capture kills its worker"
+
+// workerProcess works until it is killed.
+func workerProcess(url string) error {
+	ctx := context.Background()
+	pool, err := store.Connect(ctx, url, store.Options{MaxConns: 12})
+	if err != nil {
+		return err
+	}
+	client, err := jobs.New(pool, config(extractorFunc(func(t extract.Turn) []extract.Candidate {
+		if strings.Contains(t.Text, killer) {
+			os.Exit(137)
+		}
+		return whole(t)
+	})))
+	if err != nil {
+		return err
+	}
+	if err := client.Start(ctx); err != nil {
+		return err
+	}
+	select {}
+}

@@ -1,0 +1,255 @@
+package transcript
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"cmp"
+	"compress/flate"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+)
+
+// headSize is how much of a file is seen to tell what it is, and the read buffer.
+const headSize = 256 << 10
+
+var (
+	errTooLarge = errors.New("expands beyond the limit for compressed files")
+	errUTF32    = errors.New("UTF-32 text: save it as UTF-8")
+)
+
+// meter counts what is read from the disk or standard input, reports it, and ends
+// the reading when the context does.
+type meter struct {
+	im *importer
+	r  io.Reader
+	at io.ReaderAt
+}
+
+func (m meter) Read(p []byte) (int, error) {
+	if err := m.im.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := m.r.Read(p)
+	m.count(n)
+	return n, err
+}
+
+func (m meter) ReadAt(p []byte, off int64) (int, error) {
+	if err := m.im.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := m.at.ReadAt(p, off)
+	m.count(n)
+	return n, err
+}
+
+func (m meter) count(n int) {
+	m.im.read += int64(n)
+	m.im.o.Progress(m.im.read, m.im.total)
+}
+
+// limited fails with errTooLarge once left bytes are read.
+type limited struct {
+	r    io.Reader
+	left int64
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	if l.left -= int64(n); l.left < 0 {
+		return n, errTooLarge
+	}
+	return n, err
+}
+
+// readInput opens what in names, unpacks it and reads what it holds.
+func (im *importer) readInput(in input) {
+	if in.leave != "" {
+		im.leave(in)
+		return
+	}
+	f := &file{im: im, path: in.path, named: in.named}
+	var r io.Reader = im.o.Stdin
+	if in.path != stdinPath {
+		osFile, err := os.Open(in.path)
+		if err != nil {
+			f.failRead(err, 0)
+			f.close()
+			return
+		}
+		defer osFile.Close()
+		r = osFile
+	}
+	buf := bufio.NewReaderSize(meter{im: im, r: r}, headSize)
+	magic, _ := buf.Peek(4)
+	switch {
+	case bytes.HasPrefix(magic, []byte("\x1f\x8b")):
+		gz, err := gzip.NewReader(buf)
+		if err != nil {
+			f.failRead(err, 0)
+			break
+		}
+		f.read(&limited{r: gz, left: im.o.MaxUnpacked})
+	case isZip(magic):
+		im.readZip(f, r, buf)
+		return
+	default:
+		f.readText(buf)
+	}
+	f.close()
+}
+
+func isZip(magic []byte) bool {
+	return bytes.HasPrefix(magic, []byte("PK\x03\x04")) || bytes.HasPrefix(magic, []byte("PK\x05\x06"))
+}
+
+// readZip reads the entries of a zip archive like the files of a directory, except
+// that an entry that is no conversation is listed and no warning: exports come with
+// many of those. Where there are conversations*.json, only they are read.
+func (im *importer) readZip(f *file, r io.Reader, buf *bufio.Reader) {
+	first, errs := len(im.sum.Files), len(im.sum.Errors)
+	archive, done, err := im.openZip(r, buf)
+	if err != nil {
+		f.failRead(err, 0)
+		f.close()
+		return
+	}
+	defer done()
+	export := func(e *zip.File) bool {
+		ok, _ := path.Match("conversations*.json", path.Base(e.Name))
+		return ok && !inMacMetadata(e.Name)
+	}
+	only := slices.ContainsFunc(archive.File, export)
+	slices.SortStableFunc(archive.File, func(a, b *zip.File) int { return cmp.Compare(a.Name, b.Name) })
+	left := im.o.MaxUnpacked
+	for _, e := range archive.File {
+		name := f.path + "/" + e.Name
+		switch {
+		case im.err != nil:
+			return
+		case e.FileInfo().IsDir():
+		case !fs.ValidPath(e.Name) || strings.Contains(e.Name, `\`):
+			im.fail(Problem{File: name, Code: "unsafe_name", Detail: "the archive entry's name leads out of the archive"})
+			im.list(name, "unsafe_name")
+		case hidden(e.Name) || inMacMetadata(e.Name):
+			im.list(name, "hidden_file")
+		case only && !export(e):
+			im.list(name, "not_conversations")
+		default:
+			left -= im.readEntry(name, e, left)
+		}
+	}
+	if !anyRead(im.sum.Files[first:]) && len(im.sum.Errors) == errs && im.err == nil {
+		f.reject("unsupported_format", "no conversation in the archive: "+census(im.sum.Files[first:]))
+		f.close()
+	}
+}
+
+// inMacMetadata is what macOS adds to archives: a shadow of each file.
+func inMacMetadata(name string) bool { return strings.HasPrefix(name, "__MACOSX/") }
+
+// readEntry reads one entry of at most left bytes and returns its size.
+func (im *importer) readEntry(name string, e *zip.File, left int64) int64 {
+	f := &file{im: im, path: name, inArchive: true}
+	defer f.close()
+	// Go's zip hands out encrypted entries as if they were plain.
+	if e.Flags&1 != 0 {
+		f.fail("encrypted", 0, "the archive entry is encrypted: unpack it and import the result")
+		return 0
+	}
+	r, err := e.Open()
+	if err != nil {
+		f.failRead(err, 0)
+		return 0
+	}
+	defer r.Close()
+	l := &limited{r: r, left: left}
+	f.read(l)
+	return left - l.left
+}
+
+// openZip opens r as an archive. What is no regular file is spooled to a temporary
+// one, since the directory of an archive is at its end; done removes it.
+func (im *importer) openZip(r io.Reader, buf *bufio.Reader) (archive *zip.Reader, done func(), err error) {
+	done = func() {}
+	var at io.ReaderAt
+	var size int64
+	if f, ok := r.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			at, size = meter{im: im, at: f}, info.Size()
+		}
+	}
+	if at == nil {
+		spool, err := os.CreateTemp("", "backfill-*.zip")
+		if err != nil {
+			return nil, nil, fmt.Errorf("spool the archive: %w", err)
+		}
+		done = func() {
+			spool.Close()
+			os.Remove(spool.Name())
+		}
+		if size, err = io.Copy(spool, buf); err != nil {
+			done()
+			return nil, nil, fmt.Errorf("spool the archive: %w", err)
+		}
+		at = spool
+	}
+	archive, err = zip.NewReader(at, size)
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return archive, done, nil
+}
+
+// decodeText makes r UTF-8 without a byte order mark.
+func decodeText(r *bufio.Reader) (*bufio.Reader, error) {
+	bom, _ := r.Peek(4)
+	var order unicode.Endianness
+	switch {
+	case bytes.HasPrefix(bom, []byte("\xef\xbb\xbf")):
+		_, err := r.Discard(3)
+		return r, err
+	case bytes.Equal(bom, []byte("\xff\xfe\x00\x00")), bytes.Equal(bom, []byte("\x00\x00\xfe\xff")):
+		return nil, errUTF32
+	case bytes.HasPrefix(bom, []byte("\xff\xfe")):
+		order = unicode.LittleEndian
+	case bytes.HasPrefix(bom, []byte("\xfe\xff")):
+		order = unicode.BigEndian
+	default:
+		return r, nil
+	}
+	decoder := unicode.UTF16(order, unicode.UseBOM).NewDecoder()
+	return bufio.NewReaderSize(transform.NewReader(r, decoder), headSize), nil
+}
+
+// readProblem names what made a file unreadable.
+func readProblem(err error) (code, detail string) {
+	var corrupt flate.CorruptInputError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, errCut):
+		return "truncated", "the file ends in the middle; what came before is kept"
+	case errors.Is(err, errTrailing):
+		return "trailing_data", errTrailing.Error()
+	case errors.Is(err, errTooLarge):
+		return "too_large", errTooLarge.Error()
+	case errors.Is(err, errUTF32):
+		return "unsupported_encoding", errUTF32.Error()
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.Is(err, zip.ErrFormat),
+		errors.Is(err, zip.ErrChecksum), errors.Is(err, zip.ErrAlgorithm), errors.As(err, &corrupt):
+		return "corrupt", err.Error()
+	default:
+		return "unreadable", err.Error()
+	}
+}

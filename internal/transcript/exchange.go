@@ -1,0 +1,136 @@
+package transcript
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"time"
+)
+
+// conversation groups the turns of one conversation, added in order, into
+// exchanges: prompts in a row, then all of the answer up to the next prompt. An
+// answer without a prompt stands alone, and so does each turn of RoleOther.
+//
+// An exchange has the id of its first turn, so that it keeps it while the answer
+// grows. Turns that come without an id get one from the chain: the hash of all
+// turns up to them. There an exchange has the id of its last turn, so that two
+// conversations that begin alike are not one.
+type conversation struct {
+	f       *file
+	session string
+	meta    map[string]any
+	// carry gives a turn without a date that of the turn before it, for formats
+	// whose records are in order of time; date is that date, at first the
+	// conversation's own.
+	carry bool
+	date  time.Time
+
+	// turns, the parts of the last one's text if it is the assistant's, their
+	// line and size are those of the exchange in hand.
+	turns  []Turn
+	answer []string
+	line   int
+	size   int
+	chain  [sha256.Size]byte
+}
+
+func (f *file) conversation(session string) *conversation {
+	return &conversation{f: f, session: session, chain: sha256.Sum256([]byte("v1"))}
+}
+
+// add takes a turn whose ExternalID is the bare id, or empty in a format without
+// ids. Records of the assistant in a row are one turn, joined by a line break,
+// with the first one's id and date.
+func (c *conversation) add(t Turn, line int) {
+	if t.Text = Clean(t.Text); t.Text == "" {
+		c.f.skip("empty")
+		return
+	}
+	last := c.last()
+	joins := last != nil && last.Role == RoleAssistant && t.Role == RoleAssistant
+	if last != nil && !joins && (last.Role == RoleAssistant || last.Role == RoleOther || t.Role == RoleOther) {
+		c.end()
+	}
+	if c.size += len(t.Text); c.size > c.f.im.o.MaxText {
+		c.size -= len(t.Text)
+		c.f.warn("text_too_long", line, "longer than the cap for one text, or makes its exchange so: dropped")
+		return
+	}
+	if t.Role == RoleAssistant {
+		c.answer = append(c.answer, t.Text)
+	}
+	if joins {
+		return
+	}
+	if c.carry && t.Date.IsZero() {
+		t.Date = c.date
+	}
+	c.date = t.Date
+	if t.ExternalID != "" {
+		t.ExternalID = externalID(c.f.format.name, t.ExternalID)
+	}
+	t.Speaker = Clean(t.Speaker)
+	if len(c.turns) == 0 {
+		c.line = line
+	}
+	c.turns = append(c.turns, t)
+}
+
+func (c *conversation) last() *Turn {
+	if len(c.turns) == 0 {
+		return nil
+	}
+	return &c.turns[len(c.turns)-1]
+}
+
+// end emits the exchange in hand. The conversation may go on after it.
+func (c *conversation) end() {
+	if len(c.turns) == 0 {
+		return
+	}
+	if len(c.answer) > 0 {
+		c.last().Text = strings.Join(c.answer, "\n")
+	}
+	out := Capture{Date: c.turns[0].Date, Session: c.session, Turns: c.turns, Meta: c.meta, Line: c.line}
+	paragraphs := make([]string, len(c.turns))
+	for i := range c.turns {
+		t := &c.turns[i]
+		chained := t.ExternalID == ""
+		if chained {
+			t.ExternalID = c.f.format.name + ":" + c.link(t)
+		}
+		if i == 0 || chained {
+			out.ExternalID = t.ExternalID
+		}
+		out.TurnIDs = append(out.TurnIDs, t.ExternalID)
+		paragraphs[i] = label(t) + ": " + t.Text
+	}
+	out.Complete = c.last().Role != RoleUser
+	out.Text = strings.Join(paragraphs, "\n\n")
+	c.turns, c.answer, c.size = nil, nil, 0
+	c.f.emit(out)
+}
+
+// link is the next id of the chain.
+func (c *conversation) link(t *Turn) string {
+	who := t.Role
+	if who == RoleOther {
+		who = t.Speaker
+	}
+	h := sha256.New()
+	h.Write(c.chain[:])
+	h.Write([]byte(who + "\x00" + t.Text))
+	h.Sum(c.chain[:0])
+	return hex.EncodeToString(c.chain[:16])
+}
+
+func label(t *Turn) string {
+	switch t.Role {
+	case RoleUser:
+		return "User"
+	case RoleAssistant:
+		return "Assistant"
+	default:
+		return t.Speaker
+	}
+}

@@ -1,0 +1,289 @@
+package transcript
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"hash/maphash"
+	"io"
+	"unicode/utf8"
+)
+
+// wayOut ends the message about a file that no format claims.
+const wayOut = `not a conversation export this version reads: turn it into JSON lines such as {"text":"…","source":"…","date":"2026-01-31T10:00:00Z"} and import those`
+
+const tooLong = "longer than the cap for one record: dropped"
+
+// file is one export while it is read: what a format takes its records from and
+// gives its captures to.
+type file struct {
+	im   *importer
+	path string
+	// named and inArchive decide how bad it is that this is no conversation.
+	named, inArchive bool
+	format           *format
+	src              source
+	// probed are the records that detection has read, and srcErr what ended them.
+	probed []record
+	srcErr error
+
+	captures, turns, duplicates int
+	// reason is the code of why the file was not imported, or not to its end.
+	reason string
+}
+
+func (f *file) read(r io.Reader) { f.readText(bufio.NewReaderSize(r, headSize)) }
+
+func (f *file) readText(r *bufio.Reader) {
+	r, err := decodeText(r)
+	if errors.Is(err, errUTF32) {
+		f.reject(readProblem(err))
+		return
+	}
+	if err != nil {
+		f.failRead(err, 0)
+		return
+	}
+	if head, _ := r.Peek(r.Size()); isBinary(head) {
+		detail := wayOut
+		if bytes.HasPrefix(head, []byte("SQLite format 3\x00")) {
+			detail = "a SQLite database, as Cursor and opencode keep: export its conversations with the program it belongs to"
+		}
+		f.reject("unsupported_format", detail)
+		return
+	}
+	f.src = newSource(r, f.im.o.MaxRecord)
+	if !f.detect() {
+		return
+	}
+	f.format.read(f)
+	if f.captures+f.duplicates == 0 && f.reason == "" && f.im.err == nil {
+		f.warn("no_turns", 0, "recognised as "+f.format.name+", but it holds no turn")
+	}
+}
+
+// isBinary tells what is neither text nor JSON with a stray NUL in it.
+func isBinary(head []byte) bool {
+	body := bytes.TrimLeft(head, " \t\r\n")
+	return bytes.IndexByte(body, 0) >= 0 && body[0] != '{' && body[0] != '['
+}
+
+// close lists the file in the summary.
+func (f *file) close() {
+	r := File{Path: f.path, Captures: f.captures, Turns: f.turns, Reason: f.reason}
+	if f.format != nil {
+		r.Format = f.format.name
+	}
+	f.im.sum.Files = append(f.im.sum.Files, r)
+}
+
+// Detection reads at most this much.
+const (
+	probeRecords = 50
+	probeBytes   = 1 << 20
+)
+
+// detect finds the format by the first records and keeps them for f.records. A
+// claim counts once at least half of the records are JSON, so that prose with a
+// sample in it is not taken for an export.
+func (f *file) detect() bool {
+	var good, bad, size int
+	var cut, long bool
+	for len(f.probed) < probeRecords && size < probeBytes && f.srcErr == nil {
+		var rec record
+		rec, f.srcErr = f.src.next()
+		if f.srcErr != nil {
+			f.probed = append(f.probed, record{line: rec.line})
+			break
+		}
+		rec.raw = bytes.Clone(rec.raw)
+		f.probed = append(f.probed, rec)
+		size += len(rec.raw)
+		long = long || rec.long
+		body := bytes.TrimSpace(rec.raw)
+		if len(body) == 0 {
+			continue
+		}
+		if !json.Valid(body) {
+			bad++
+			cut = rec.cut && body[0] == '{'
+			continue
+		}
+		good++
+		if f.format == nil {
+			f.format = f.im.match(body)
+		}
+		if f.format != nil && good >= bad {
+			return true
+		}
+	}
+	f.format = nil
+	switch {
+	case f.srcErr != nil && !errors.Is(f.srcErr, io.EOF) && !errors.Is(f.srcErr, errTrailing):
+		f.failRead(f.srcErr, f.probed[len(f.probed)-1].line)
+	case good == 0 && bad == 0 && long:
+		f.fail("record_too_long", 0, tooLong)
+	case good == 0 && bad == 0:
+		f.reject("empty_file", "holds no record")
+	case good == 0 && bad == 1 && cut:
+		f.failRead(errCut, 1)
+	default:
+		f.reject("unsupported_format", wayOut)
+	}
+	return false
+}
+
+// match finds the format of a record; a forced one claims any JSON object.
+func (im *importer) match(raw []byte) *format {
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(raw, &keys) != nil || keys == nil {
+		return nil
+	}
+	for i := range formats {
+		if im.o.Format == formats[i].name || im.o.Format == "" && formats[i].match(keys) {
+			return &formats[i]
+		}
+	}
+	return nil
+}
+
+// records are the records of the file, without blank lines and those over the cap.
+func (f *file) records(yield func(record) bool) {
+	for {
+		rec, err := f.next()
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				f.failRead(err, rec.line)
+			}
+			return
+		}
+		if rec.long {
+			f.warn("record_too_long", rec.line, tooLong)
+			continue
+		}
+		if len(bytes.TrimSpace(rec.raw)) == 0 {
+			continue
+		}
+		if !yield(rec) || f.im.err != nil {
+			return
+		}
+	}
+}
+
+func (f *file) next() (record, error) {
+	if len(f.probed) == 0 {
+		return f.src.next()
+	}
+	rec := f.probed[0]
+	f.probed[0] = record{} // lets a large one go
+	f.probed = f.probed[1:]
+	if len(f.probed) == 0 && f.srcErr != nil {
+		return rec, f.srcErr
+	}
+	return rec, nil
+}
+
+// decode unmarshals a record into v, with numbers in an any as json.Number. It
+// reports false, and names the record, if it cannot.
+func (f *file) decode(rec record, v any) bool {
+	d := json.NewDecoder(bytes.NewReader(rec.raw))
+	d.UseNumber()
+	err := d.Decode(v)
+	if err == nil {
+		if _, err = d.Token(); errors.Is(err, io.EOF) {
+			err = nil // nothing follows, as it should be
+		} else if err == nil {
+			err = errors.New("more than one value")
+		}
+	}
+	var shape *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		if !utf8.Valid(rec.raw) {
+			f.warn("invalid_utf8", rec.line, "bytes that are not UTF-8 were replaced by U+FFFD")
+		}
+		return true
+	case errors.As(err, &shape):
+		f.warn("bad_record", rec.line, "not a record of this format: "+shape.Value+" where another type is expected")
+	case rec.cut:
+		f.warn("truncated_last_line", rec.line, "the last line is cut, perhaps still being written: import the file again later")
+	default:
+		f.warn("bad_json", rec.line, "not valid JSON")
+	}
+	return false
+}
+
+// warn names something that is not as it should be and goes on.
+func (f *file) warn(code string, line int, detail string) {
+	f.im.warn(Problem{File: f.path, Code: code, Line: line, Detail: detail})
+}
+
+// skip counts a record that gives no turn and is no problem.
+func (f *file) skip(reason string) { f.im.sum.Skips[reason]++ }
+
+// fail names what the rest of the file is lost to.
+func (f *file) fail(code string, line int, detail string) {
+	f.reason = code
+	f.im.fail(Problem{File: f.path, Code: code, Line: line, Detail: detail})
+}
+
+// failRead is fail for an error of the source. The context's error ends the import.
+func (f *file) failRead(err error, line int) {
+	if ctxErr := f.im.ctx.Err(); ctxErr != nil {
+		f.im.err = ctxErr
+		return
+	}
+	code, detail := readProblem(err)
+	f.fail(code, line, detail)
+}
+
+// reject leaves out a file that is no conversation: an error if the user named it,
+// a warning if it was found, and no problem if it is empty or part of an archive.
+func (f *file) reject(code, detail string) {
+	switch {
+	case f.named:
+		f.fail(code, 0, detail)
+	case f.inArchive:
+	case code == "empty_file":
+		f.skip(code)
+	default:
+		f.warn(code, 0, detail)
+	}
+	f.reason = code
+}
+
+// emit yields a capture of this file unless it is a duplicate. Text and the ids
+// are clean already.
+func (f *file) emit(c Capture) {
+	im := f.im
+	if im.err != nil {
+		return
+	}
+	c.File = f.path
+	c.Observed, c.Session = Clean(c.Observed), Clean(c.Session)
+	if c.Source = Clean(c.Source); c.Source == "" {
+		c.Source = f.format.name
+	}
+	key := maphash.Comparable(im.seed, [...]string{c.Source, c.ExternalID})
+	content := maphash.Comparable(im.seed, struct {
+		text, observed string
+		date           int64
+	}{c.Text, c.Observed, c.Date.UnixMicro()})
+	if prev, ok := im.seen[key]; ok && prev == content {
+		im.sum.Skips["duplicate"] += len(c.Turns)
+		f.duplicates++
+		return
+	} else if ok {
+		im.sum.Skips["replaced"] += len(c.Turns)
+	}
+	im.seen[key] = content
+	if err := im.yield(c); err != nil {
+		im.err = err
+		return
+	}
+	f.captures++
+	f.turns += len(c.Turns)
+	im.sum.Captures++
+	im.sum.Turns += len(c.Turns)
+}

@@ -1,0 +1,153 @@
+package transcript
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// stdinPath is how standard input is named, by the user and in problems.
+const stdinPath = "-"
+
+// input is a file to read.
+type input struct {
+	path string
+	// named is a file the user asked for by its own name: that it holds no
+	// conversation is then an error.
+	named bool
+	// size is 0 when unknown.
+	size int64
+	// leave is the code of why it is not read, and err the reason for that.
+	leave string
+	err   error
+}
+
+// tree is one path of the user and the files it stands for.
+type tree struct {
+	root   string
+	dir    bool
+	inputs []input
+}
+
+// walk finds the files of root. A path the user named is followed where it is a
+// symbolic link; links found below it are not.
+func walk(root string) tree {
+	t := tree{root: root}
+	if root == stdinPath {
+		t.inputs = []input{{path: root, named: true}}
+		return t
+	}
+	info, err := os.Stat(root)
+	switch {
+	case err != nil:
+		t.inputs = []input{unreadable(root, err)}
+	case info.IsDir():
+		t.dir = true
+		t.inputs = below(root)
+	case info.Mode().IsRegular():
+		t.inputs = []input{{path: root, named: true, size: info.Size()}}
+	default: // such as a pipe
+		t.inputs = []input{{path: root, named: true}}
+	}
+	return t
+}
+
+// below is what stands below the directory root, sorted.
+func below(root string) (inputs []input) {
+	// The callback returns no error but SkipDir, so neither does WalkDir.
+	_ = fs.WalkDir(os.DirFS(root), ".", func(name string, d fs.DirEntry, err error) error {
+		in := input{path: filepath.Join(root, filepath.FromSlash(name))}
+		switch {
+		case err != nil:
+			in = unreadable(in.path, err)
+		case name == ".":
+			return nil
+		case hidden(name):
+			in.leave = "hidden_file"
+		case d.IsDir():
+			return nil
+		case d.Type()&fs.ModeSymlink != 0:
+			in.leave = "symlink_skipped"
+		case !d.Type().IsRegular():
+			in.leave = "not_a_file"
+		default:
+			if info, err := d.Info(); err == nil {
+				in.size = info.Size()
+			}
+		}
+		inputs = append(inputs, in)
+		if in.leave != "" && d != nil && d.IsDir() {
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return inputs
+}
+
+func hidden(name string) bool { return strings.HasPrefix(path.Base(name), ".") }
+
+func unreadable(path string, err error) input {
+	if errors.Is(err, fs.ErrNotExist) {
+		return input{path: path, leave: "missing", err: errors.New("no such file or directory")}
+	}
+	return input{path: path, leave: "unreadable", err: err}
+}
+
+// leave reports a file that is not read.
+func (im *importer) leave(in input) {
+	im.list(in.path, in.leave)
+	switch {
+	case in.err != nil:
+		im.fail(Problem{File: in.path, Code: in.leave, Detail: in.err.Error()})
+	case in.leave == "hidden_file":
+		im.sum.Skips[in.leave]++
+	case in.leave == "symlink_skipped":
+		im.warn(Problem{File: in.path, Code: in.leave, Detail: "symbolic links are not followed: name the target itself to import it"})
+	default:
+		im.warn(Problem{File: in.path, Code: in.leave, Detail: "neither a file nor a directory"})
+	}
+}
+
+// list adds a file that is not read to the summary.
+func (im *importer) list(path, reason string) {
+	im.sum.Files = append(im.sum.Files, File{Path: path, Reason: reason})
+}
+
+func (im *importer) readTree(t tree) {
+	first := len(im.sum.Files)
+	for _, in := range t.inputs {
+		if im.err != nil {
+			return
+		}
+		im.readInput(in)
+	}
+	if t.dir && im.err == nil && !anyRead(im.sum.Files[first:]) {
+		im.fail(Problem{File: t.root, Code: "no_usable_file", Detail: "no conversation in it: " + census(im.sum.Files[first:])})
+	}
+}
+
+func anyRead(files []File) bool {
+	return slices.ContainsFunc(files, func(f File) bool { return f.Format != "" })
+}
+
+// census says what was looked at, as in "3 files: 1 empty_file, 2 unsupported_format".
+func census(files []File) string {
+	reasons := map[string]int{}
+	for _, f := range files {
+		reasons[f.Reason]++
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "looked at %d files", len(files))
+	sep := ": "
+	for _, r := range slices.Sorted(maps.Keys(reasons)) {
+		fmt.Fprintf(&b, "%s%d %s", sep, reasons[r], r)
+		sep = ", "
+	}
+	return b.String()
+}
