@@ -53,7 +53,7 @@ func heuristicSlot(e extract.SalienceExtractor) jobs.Slot {
 func config(e extract.SalienceExtractor) jobs.Config {
 	return jobs.Config{
 		Slots:   []jobs.Slot{heuristicSlot(e)},
-		Lease:   time.Second,
+		Lease:   10 * time.Second,
 		Backoff: func(int16) time.Duration { return 50 * time.Millisecond },
 		Logger:  slog.New(slog.DiscardHandler),
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -40,12 +41,14 @@ func workerProcess(url string) error {
 	if err != nil {
 		return err
 	}
-	client, err := jobs.New(pool, config(extractorFunc(func(t extract.Turn) []extract.Candidate {
+	cfg := config(extractorFunc(func(t extract.Turn) []extract.Candidate {
 		if strings.Contains(t.Text, killer) {
 			os.Exit(137)
 		}
 		return whole(t)
-	})))
+	}))
+	cfg.Lease = time.Second // the shortest, so that the kills show quickly
+	client, err := jobs.New(pool, cfg)
 	if err != nil {
 		return err
 	}

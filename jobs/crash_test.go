@@ -1,0 +1,94 @@
+package jobs_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// process is a worker in a process of its own, started anew whenever it ends.
+type process struct {
+	*testing.T
+	url string
+	cmd *exec.Cmd
+}
+
+func (p *process) start() {
+	p.Helper()
+	p.cmd = exec.Command(os.Args[0]) //nolint:gosec // this very test binary
+	p.cmd.Env = append(os.Environ(), workerURL+"="+p.url)
+	p.cmd.Stderr = os.Stderr
+	require.NoError(p, p.cmd.Start())
+}
+
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+}
+
+// TestKill kills one of two worker processes at random, ten times, while captures
+// keep coming in.
+func TestKill(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	url := b.pool.Config().ConnString()
+	workers := []*process{{T: t, url: url}, {T: t, url: url}}
+	for _, w := range workers {
+		w.start()
+		t.Cleanup(w.kill)
+	}
+	inserted := 0
+	for kill := range 10 {
+		// Some captures one by one, some in bulk, while the victim works.
+		for range 20 {
+			b.insert(fmt.Sprint("live ", inserted))
+			inserted++
+		}
+		b.exec("insert into backfill.intake (source, text) select 'bulk', 'bulk ' || g from generate_series(1, 3000) g")
+		inserted += 3000
+		b.await(time.Minute, "select count(*) > $1 from backfill.extraction", inserted-2500)
+		victim := workers[rand.IntN(2)] //nolint:gosec // a coin
+		victim.kill()
+		t.Logf("kill %d: %d of %d recorded", kill+1, query[int64](b, "select count(*) from backfill.extraction"), inserted)
+		victim.start()
+	}
+	b.idle(3 * time.Minute)
+	b.requireInvariants()
+	require.Equal(t, int64(inserted), query[int64](b, "select count(*) from backfill.staging"))
+	require.Equal(t, int64(inserted), query[int64](b, "select count(*) from backfill.extraction where outcome = 'staged'"))
+}
+
+// TestCrash has a capture that takes its worker down whenever it is touched.
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	texts := make([]string, 1000)
+	for i := range texts {
+		texts[i] = fmt.Sprint("neighbour ", i)
+	}
+	texts[500] = killer
+	b.insert(texts...)
+	w := &process{T: t, url: b.pool.Config().ConnString()}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { // a supervisor
+		defer close(done)
+		for ctx.Err() == nil {
+			w.start()
+			stop := context.AfterFunc(ctx, func() { _ = w.cmd.Process.Kill() })
+			_ = w.cmd.Wait()
+			stop()
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	b.idle(2 * time.Minute)
+	b.requireInvariants()
+	require.Equal(t, int64(999), query[int64](b, "select count(*) from backfill.extraction where outcome = 'staged'"))
+	require.Equal(t, "crashed dead", query[string](b, "select outcome || ' ' || state from backfill.extraction where capture_id = 501"))
+}

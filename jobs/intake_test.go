@@ -1,0 +1,135 @@
+package jobs_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+)
+
+// TestLatency prints how long it takes from INSERT to candidate on an idle system.
+func TestLatency(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.start(config(extractorFunc(whole)))
+	b.insert("warm up")
+	b.idle(20 * time.Second)
+	var took []time.Duration
+	for i := range 50 {
+		began := time.Now()
+		text := fmt.Sprint("capture ", i)
+		b.insert(text)
+		for !query[bool](b, "select exists (select from backfill.staging where content = $1)", text) { //nolint:revive // polls
+		}
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	t.Logf("INSERT to candidate: p50 %s, p90 %s, max %s", took[25], took[45], took[49])
+	// By polling alone it would be 125 ms.
+	require.Less(t, took[25], 100*time.Millisecond, "p50")
+}
+
+// TestOpenTransaction holds an inserting transaction open: nobody else waits.
+func TestOpenTransaction(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := context.Background()
+	b.insert("waiting") // its drain job is available, for the transaction to pin
+	tx, err := b.pool.Begin(ctx)
+	require.NoError(t, err)
+	_, err = tx.Exec(ctx, "insert into backfill.intake (source, text) values ('test', 'slow')")
+	require.NoError(t, err)
+	b.start(config(extractorFunc(whole)))
+	deadline := time.After(10 * time.Second)
+	for i := 0; ; i++ {
+		text := fmt.Sprint("quick ", i)
+		began := time.Now()
+		b.insert(text)
+		require.Less(t, time.Since(began), time.Second, "an insert waited for the open transaction")
+		b.await(2*time.Second, "select exists (select from backfill.staging where content = $1)", text)
+		select {
+		case <-deadline:
+		default:
+			continue
+		}
+		break
+	}
+	require.Equal(t, int64(1), query[int64](b, "select count(*) from backfill.staging where content = 'waiting'"))
+	require.Equal(t, int64(0), query[int64](b, "select count(*) from backfill.staging where content = 'slow'"))
+	require.NoError(t, tx.Commit(ctx))
+	b.idle(20 * time.Second)
+	b.requireInvariants()
+}
+
+// TestRiverLocked locks River's table: inserts are not held up, and found by the
+// sweep afterwards.
+func TestRiverLocked(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := context.Background()
+	tx, err := b.pool.Begin(ctx)
+	require.NoError(t, err)
+	_, err = tx.Exec(ctx, "lock table river.river_job in access exclusive mode")
+	require.NoError(t, err)
+	began := time.Now()
+	b.insert("locked")
+	took := time.Since(began)
+	t.Logf("INSERT beside a locked river_job: %s", took)
+	require.Less(t, took, 300*time.Millisecond)
+	require.NoError(t, tx.Commit(ctx))
+	require.Equal(t, int64(0), query[int64](b, "select count(*) from river.river_job"))
+	b.start(config(extractorFunc(whole))) // it sweeps as it starts
+	b.idle(20 * time.Second)
+	b.requireInvariants()
+	require.Equal(t, int64(1), query[int64](b, "select count(*) from backfill.staging"))
+}
+
+// TestRiverGone drops River's schema altogether: a broken queue fails nobody's
+// insert.
+func TestRiverGone(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec("drop schema river cascade")
+	b.insert("still stored")
+	require.Equal(t, int64(1), query[int64](b, "select count(*) from backfill.batch where due is not null"))
+}
+
+func TestIsolationLevels(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.start(config(extractorFunc(whole)))
+	for _, level := range []pgx.TxIsoLevel{pgx.RepeatableRead, pgx.Serializable} {
+		err := pgx.BeginTxFunc(context.Background(), b.pool, pgx.TxOptions{IsoLevel: level}, func(tx pgx.Tx) error {
+			_, err := tx.Exec(context.Background(), "insert into backfill.intake (source, text) values ('test', $1)", string(level))
+			return err
+		})
+		require.NoError(t, err)
+	}
+	b.idle(20 * time.Second)
+	b.requireInvariants()
+	require.Equal(t, int64(2), query[int64](b, "select count(*) from backfill.staging"))
+}
+
+func TestIntakeRefuses(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.start(config(extractorFunc(whole)))
+	b.insert("one")
+	b.idle(20 * time.Second)
+	for sql, state := range map[string]string{
+		"truncate backfill.intake":                                          "2BP01",
+		"update backfill.intake set id = id + 1":                            "0A000",
+		`insert into backfill.intake (source, text) values ('x', E'a\x00')`:  "22021",
+		`insert into backfill.intake (source, text) values ('x', E'a\xc3')`:  "22021",
+		"insert into backfill.intake (source, text) values ('', 'no source')": "23514",
+	} {
+		_, err := b.pool.Exec(context.Background(), sql)
+		require.ErrorContains(t, err, state, sql)
+	}
+	b.exec("delete from backfill.intake")
+	b.exec("truncate backfill.intake") // nothing depends on it any more
+}

@@ -1,0 +1,193 @@
+package jobs_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/robfig/cron/v3"
+	"github.com/stretchr/testify/require"
+
+	"github.com/justfortytwo/backfill/extract"
+	"github.com/justfortytwo/backfill/heuristic"
+	"github.com/justfortytwo/backfill/jobs"
+	"github.com/justfortytwo/backfill/store"
+)
+
+// everything is a hash over all that extraction has produced, and its size.
+func (b *testBundle) everything() []string {
+	b.Helper()
+	return query[[]string](b, `select array[
+		(select count(*) || ' candidates ' || md5(string_agg(concat_ws('|', capture_id, extractor_id, ord, content, kind, salience,
+			tags::text, evidence, entities::text, fingerprint), E'\n' order by capture_id, extractor_id, ord)) from backfill.staging),
+		(select count(*) || ' ledger rows ' || md5(string_agg(concat_ws('|', capture_id, extractor_id, state, outcome, version), E'\n'
+			order by capture_id, extractor_id)) from backfill.extraction),
+		(select count(*) || ' entities ' || md5(string_agg(concat_ws('|', entity, capture_id, extractor_id, ord), E'\n'
+			order by entity, capture_id, extractor_id, ord)) from backfill.entity)]`)
+}
+
+func (b *testBundle) run(mode store.Reprocess) store.Run {
+	b.Helper()
+	ctx := context.Background()
+	id, err := b.store.CreateRun(ctx, store.NewRun{Kind: store.KindRun, Extractor: 1, Reprocess: mode})
+	require.NoError(b, err)
+	require.NoError(b, b.store.Plan(ctx, id))
+	b.await(time.Minute, "select finished_at is not null from backfill.run where id = $1", id)
+	run, err := b.store.Run(ctx, id)
+	require.NoError(b, err)
+	return run
+}
+
+func TestRerun(t *testing.T) {
+	t.Parallel()
+
+	t.Run("ChangesNothing", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		e, err := heuristic.New()
+		require.NoError(t, err)
+		b.start(config(e))
+		var captures []store.NewCapture
+		for i := range 1500 {
+			captures = append(captures, store.NewCapture{
+				Source: "test", ExternalID: fmt.Sprint("test:", i),
+				Text: fmt.Sprintf("We decided to use Postgres %d instead of MongoDB because the reports need joins.", i),
+			})
+			captures = append(captures, store.NewCapture{Source: "test", ExternalID: fmt.Sprint("small:", i), Text: "Good morning!"})
+		}
+		var first []string
+		for i := range 3 {
+			done, err := b.store.Import(context.Background(), captures)
+			require.NoError(t, err)
+			b.idle(time.Minute)
+			if i == 0 {
+				require.Equal(t, len(captures), done.New)
+				first = b.everything()
+				require.Contains(t, first[0], "1500 candidates")
+				require.Contains(t, first[1], "3000 ledger rows")
+			} else {
+				require.Equal(t, len(captures), done.Unchanged)
+			}
+			require.Equal(t, first, b.everything())
+		}
+		run := b.run(store.ReprocessAll)
+		require.Equal(t, int64(len(captures)), run.Total)
+		require.Equal(t, run.Total, run.Done)
+		require.Equal(t, "succeeded", run.State)
+		require.Equal(t, first, b.everything())
+		b.requireInvariants()
+
+		require.Zero(t, b.run(store.ReprocessMissing).Total)
+		require.Zero(t, b.run(store.ReprocessStale).Total)
+		require.Zero(t, b.run(store.ReprocessFailed).Total)
+	})
+
+	t.Run("StaleTakesOtherVersions", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.start(config(extractorFunc(whole)))
+		b.insert("one", "two")
+		b.idle(20 * time.Second)
+		b.exec("update backfill.extraction set version = 'older' where capture_id = 1")
+		require.Equal(t, int64(1), b.run(store.ReprocessStale).Total)
+		require.Equal(t, heuristic.Version, query[string](b, "select version from backfill.extraction where capture_id = 1"))
+		b.requireInvariants()
+	})
+
+	t.Run("FailuresEndARunWithErrors", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.exec("update backfill.extractor set on_insert = false")
+		b.insert("good", "bad")
+		cfg := config(extractorFunc(func(t extract.Turn) []extract.Candidate {
+			if t.Text == "bad" {
+				panic("bad")
+			}
+			return whole(t)
+		}))
+		cfg.MaxAttempts = 1
+		b.start(cfg)
+		run := b.run(store.ReprocessMissing)
+		require.Equal(t, "finished_with_errors", run.State)
+		require.Equal(t, map[store.Outcome]int64{"staged": 1, "panic": 1}, run.Outcomes)
+	})
+
+	t.Run("HandedOverCandidatesStay", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		version := "first"
+		b.start(config(extractorFunc(func(t extract.Turn) []extract.Candidate {
+			kept, own := whole(t)[0], whole(t)[0]
+			own.Content = version
+			return []extract.Candidate{kept, own}
+		})))
+		b.insert("kept")
+		b.idle(20 * time.Second)
+		claim := query[int64](b, "select max(claim) from backfill.claim_candidates('memory')")
+		b.exec("select backfill.ack_candidates($1)", claim)
+
+		version = "second"
+		b.run(store.ReprocessAll)
+		require.Equal(t, []string{"1 kept", "2 first", "3 second"},
+			query[[]string](b, "select array_agg(ord || ' ' || content order by ord) from backfill.staging"))
+		require.Equal(t, []string{"second"}, query[[]string](b, "select array_agg(content) from backfill.claim_candidates('memory')"))
+
+		// Claimed, but not acknowledged yet: they stay as well, and what is staged
+		// behind them is up next.
+		version = "third"
+		b.run(store.ReprocessAll)
+		claim = query[int64](b, "select claim from backfill.extraction")
+		b.exec("select backfill.ack_candidates($1, array[1])", claim)
+		require.Equal(t, []string{"third"}, query[[]string](b, "select array_agg(content) from backfill.claim_candidates('memory')"))
+	})
+}
+
+func TestHandOff(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.start(config(extractorFunc(whole)))
+	b.insert("one", "two", "three")
+	b.idle(20 * time.Second)
+	claim := func(max int, lease string) int64 {
+		return query[int64](b, "select coalesce(max(claim), 0) from backfill.claim_candidates('memory', $1, $2::interval)", max, lease)
+	}
+	first := claim(2, "1 hour")
+	second := claim(2, "0 seconds")
+	require.Zero(t, claim(2, "1 hour")-second-1, "the third is up again as soon as its lease has run out")
+	_, err := b.pool.Exec(context.Background(), "select backfill.ack_candidates($1)", second)
+	require.ErrorContains(t, err, "lease has moved on")
+	_, err = b.pool.Exec(context.Background(), "select backfill.ack_candidates($1, array[1, 3])", first)
+	require.ErrorContains(t, err, "lease has moved on")
+	require.Equal(t, int64(1), query[int64](b, "select backfill.ack_candidates($1, array[1])", first))
+	require.Equal(t, int64(1), query[int64](b, "select backfill.release($1)", first))
+	require.NotZero(t, claim(10, "1 hour"), "released: up at once")
+	require.Zero(t, claim(10, "1 hour"), "everything is claimed or handed over")
+}
+
+func TestNightly(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := context.Background()
+	b.insert("announced")
+	b.exec("alter table backfill.intake disable trigger all")
+	b.insert("missed", "missed too") // as by logical replication
+	b.exec("alter table backfill.intake enable trigger all")
+	b.exec("update backfill.extractor set on_insert = true, active_from = 'epoch' where id = 1")
+	require.Equal(t, int64(1), query[int64](b, "select backfill.size(range_agg(ids)) from backfill.batch"))
+
+	cfg := config(extractorFunc(whole))
+	cfg.Nightly, cfg.Location = cron.Every(time.Hour), time.UTC
+	b.start(cfg)
+	b.idle(20 * time.Second)
+	b.await(20*time.Second, "select exists (select from backfill.run where kind = 'nightly' and finished_at is not null)")
+	b.requireInvariants()
+	require.Equal(t, int64(2), query[int64](b, "select total from backfill.v_run"), "what is queued already is left alone")
+
+	// Once a night, whoever asks.
+	night := query[time.Time](b, "select local_date from backfill.run")
+	require.NoError(t, jobs.Nightly(ctx, b.store, night))
+	require.Equal(t, int64(1), query[int64](b, "select count(*) from backfill.run"))
+	require.NoError(t, jobs.Nightly(ctx, b.store, night.AddDate(0, 0, 1)))
+	require.Equal(t, int64(2), query[int64](b, "select count(*) from backfill.run"))
+}
