@@ -109,13 +109,14 @@ func version(ctx context.Context, acct account, dir string) (int, error) {
 			return 0, fmt.Errorf("%s has no %s", dir, name)
 		}
 	}
-	out, err := acct.command(ctx, "/", filepath.Join(dir, "postgres"), "--version").Output()
+	postgres := filepath.Join(dir, "postgres")
+	out, err := acct.command(ctx, "/", postgres, "--version").Output()
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("%s --version: %w", postgres, err)
 	}
 	m := versionLine.FindSubmatch(out)
 	if m == nil {
-		return 0, fmt.Errorf("%s does not state its version", filepath.Join(dir, "postgres"))
+		return 0, fmt.Errorf("%s does not state its version", postgres)
 	}
 	return strconv.Atoi(string(m[1]))
 }

@@ -53,26 +53,43 @@ func place(ctx context.Context, dir, shared string, acct account) *Server {
 	return s
 }
 
+// open returns the server of an existing folder with the folder locked: whoever
+// starts or stops it waits until the lock is closed.
+func open(ctx context.Context, dir, shared string) (*Server, account, *os.File, error) {
+	fail := func(err error) (*Server, account, *os.File, error) { return nil, account{}, nil, err }
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return fail(err)
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil { // one name, whatever links lead there
+		return fail(err)
+	}
+	acct, err := serverAccount()
+	if err != nil {
+		return fail(err)
+	}
+	held, err := lock(ctx, filepath.Join(dir, "lock"))
+	if errors.Is(err, fs.ErrPermission) {
+		err = fmt.Errorf("%w: be the user who first started this server, or choose another folder", err)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return place(ctx, dir, shared, acct), acct, held, nil
+}
+
 func startPersistent(ctx context.Context, cfg *Config) (*Server, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
 		return nil, err
 	}
-	dir, err := canonical(cfg.Dir)
-	if err != nil {
-		return nil, err
-	}
-	held, err := lock(ctx, filepath.Join(dir, "lock"))
+	shared := cmp.Or(cfg.base, sharedDir)
+	s, acct, held, err := open(ctx, cfg.Dir, shared)
 	if err != nil {
 		return nil, err
 	}
 	defer held.Close()
-	acct, err := serverAccount()
-	if err != nil {
-		return nil, err
-	}
 
-	shared := cmp.Or(cfg.base, sharedDir)
-	s := place(ctx, dir, shared, acct)
+	dir := filepath.Dir(held.Name())
 	if s.password, err = password(filepath.Join(dir, "password")); err != nil {
 		return nil, err
 	}
@@ -134,6 +151,7 @@ func (s *Server) create(ctx context.Context, cfg *Config, acct account, dir, sha
 		if s.bin, err = cfg.binaries(ctx, acct, 0); err != nil {
 			return err
 		}
+		fmt.Fprintf(cfg.Log, "creating the data of a local Postgres in %s\n", home)
 		return s.initdb(ctx, acct, "--auth-local=trust", "--auth-host=scram-sha-256")
 	}
 	if err != nil {
@@ -195,23 +213,14 @@ func (s *Server) pgCtlStart(ctx context.Context, cfg *Config, acct account) erro
 
 // stopPersistent ends the server of dir, if it runs.
 func stopPersistent(ctx context.Context, dir, shared string) (bool, error) {
-	dir, err := canonical(dir)
+	s, _, held, err := open(ctx, dir, shared)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	held, err := lock(ctx, filepath.Join(dir, "lock"))
-	if err != nil {
-		return false, err
-	}
 	defer held.Close()
-	acct, err := serverAccount()
-	if err != nil {
-		return false, err
-	}
-	s := place(ctx, dir, shared, acct)
 	p, running, err := readPostmaster(s.DataDir)
 	if err != nil || !running {
 		return false, err
@@ -248,15 +257,6 @@ func password(path string) (string, error) {
 	}
 	p := rand.Text()
 	return p, os.WriteFile(path, []byte(p+"\n"), 0o600)
-}
-
-// canonical is the one path of an existing folder, whatever links lead there.
-func canonical(dir string) (string, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	return filepath.EvalSymlinks(dir)
 }
 
 func portFree(port int) bool {

@@ -60,8 +60,9 @@ type Config struct {
 	// belongs to this package alone. Required, unless Temporary.
 	Dir string
 
-	// Temporary starts a server without durability, in a folder of its own below
-	// os.TempDir, that ends with this process however that ends.
+	// Temporary starts a server without durability that ends with this process,
+	// however that ends. Its data is in a folder of its own below $TMPDIR or, when
+	// that is not set, in memory where there is room (Linux), else below /tmp.
 	Temporary bool
 
 	// Database is created when it does not exist. Empty creates none beside
@@ -81,7 +82,7 @@ type Config struct {
 	// Nil discards them.
 	Log io.Writer
 
-	base string // replaces sharedDir or os.TempDir
+	base string // replaces sharedDir or $TMPDIR
 }
 
 func (c *Config) validate() error {

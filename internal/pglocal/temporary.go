@@ -44,7 +44,7 @@ func startTemporary(ctx context.Context, cfg *Config) (*Server, error) {
 		return nil, err
 	}
 
-	base, err := filepath.EvalSymlinks(cmp.Or(cfg.base, os.TempDir()))
+	base, err := filepath.EvalSymlinks(cmp.Or(cfg.base, os.Getenv("TMPDIR"), memoryDir(), "/tmp"))
 	if err != nil || len(base)+len("/"+temporaryPrefix+"4294967295") > maxSocketDir || !acct.canEnter(ctx, base) {
 		base = "/tmp"
 	}
@@ -92,6 +92,7 @@ func (s *Server) runTemporary(ctx context.Context, cfg *Config, acct account, ho
 		"fsync":              "off",
 		"synchronous_commit": "off",
 		"full_page_writes":   "off",
+		"max_wal_size":       "256MB",
 	}, cfg.Settings)...)
 	cmd := acct.command(context.WithoutCancel(ctx), home, "/bin/sh", args...)
 	cmd.SysProcAttr.Setsid = true // Ctrl-C is for the process that started us

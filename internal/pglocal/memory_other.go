@@ -1,0 +1,5 @@
+//go:build unix && !linux
+
+package pglocal
+
+func memoryDir() string { return "" }
