@@ -1,0 +1,92 @@
+package extract_test
+
+import (
+	"bufio"
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/justfortytwo/backfill/extract"
+	"github.com/stretchr/testify/require"
+)
+
+// parseRow is one row of testdata/parse.jsonl. The input is one of Raw, Base64
+// (bytes JSON cannot hold) and Gen.
+type parseRow struct {
+	ID     string  `json:"id"`
+	Why    string  `json:"why"`
+	Raw    *string `json:"raw"`
+	Base64 string  `json:"raw_b64"`
+	Gen    struct {
+		Prefix, Repeat, Suffix string
+		N                      int
+	} `json:"raw_gen"`
+	Expect      json.RawMessage `json:"expect"`
+	ExpectCount []int           `json:"expect_count"`
+	Outcome     extract.Outcome `json:"outcome"`
+	Turn        extract.Turn    `json:"turn"`
+	Opts        extract.Options `json:"opts"`
+}
+
+func (r parseRow) input(t *testing.T) string {
+	t.Helper()
+	switch {
+	case r.Raw != nil:
+		return *r.Raw
+	case r.Base64 != "":
+		raw, err := base64.StdEncoding.DecodeString(r.Base64)
+		require.NoError(t, err)
+		return string(raw)
+	}
+	return r.Gen.Prefix + strings.Repeat(r.Gen.Repeat, r.Gen.N) + r.Gen.Suffix
+}
+
+func parseRows(t testing.TB) []parseRow {
+	t.Helper()
+	f, err := os.Open("testdata/parse.jsonl")
+	require.NoError(t, err)
+	defer f.Close()
+	var rows []parseRow
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		var row parseRow
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &row))
+		rows = append(rows, row)
+	}
+	require.NoError(t, lines.Err())
+	return rows
+}
+
+func TestParseRows(t *testing.T) {
+	t.Parallel()
+	rows := parseRows(t)
+	require.Len(t, rows, 161)
+	for _, row := range rows {
+		t.Run(row.ID, func(t *testing.T) {
+			t.Parallel()
+			got, rep := extract.Parse(row.input(t), row.Turn, row.Opts)
+			if row.ExpectCount != nil {
+				require.GreaterOrEqual(t, len(got), row.ExpectCount[0], row.Why)
+				require.LessOrEqual(t, len(got), row.ExpectCount[1], row.Why)
+			} else {
+				require.JSONEq(t, string(row.Expect), marshalList(t, got), row.Why)
+			}
+			if row.Outcome != "" {
+				require.Equal(t, row.Outcome, rep.Outcome, row.Why)
+			}
+		})
+	}
+}
+
+// marshalList encodes candidates, none as an empty list.
+func marshalList(t testing.TB, cands []extract.Candidate) string {
+	t.Helper()
+	if cands == nil {
+		cands = []extract.Candidate{}
+	}
+	b, err := json.Marshal(cands)
+	require.NoError(t, err)
+	return string(b)
+}
