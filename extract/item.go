@@ -93,8 +93,8 @@ func tagList(v value) []string {
 	return tags
 }
 
-// words is the scale for a salience in words, the mid-points of its thirds as
-// people use them.
+// words is the scale for a salience in words. A choice: it keeps the three apart
+// and clear of the ends.
 var words = map[string]float64{"high": 0.8, "medium": 0.5, "low": 0.2}
 
 // salience reads v as a number. It does not guess at scales: 8 is out of range,

@@ -40,7 +40,8 @@ const (
 // Report is what [Parse] noticed on the way.
 type Report struct {
 	Outcome Outcome
-	// Salvaged is set when the answer was cut and its complete items were kept.
+	// Salvaged is set when a value of the answer never closed, as in one that was
+	// cut, and its complete items were kept.
 	Salvaged bool
 	// Skipped counts items without usable content or salience, and valid ones
 	// past the first 1,000.

@@ -140,6 +140,7 @@ func (c Config) validate() error {
 // Client works batches until it is stopped.
 type Client struct {
 	cfg   Config
+	store *store.Store
 	river *river.Client[pgx.Tx]
 	// stopping is closed when Stop begins: drains give back what they have not
 	// done, with the attempt.
@@ -154,8 +155,8 @@ func New(pool *pgxpool.Pool, cfg Config) (*Client, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: cfg, stopping: make(chan struct{})}
 	st := store.New(pool)
+	c := &Client{cfg: cfg, store: st, stopping: make(chan struct{})}
 
 	workers := river.NewWorkers()
 	river.AddWorker(workers, newDrainWorker(st, cfg, c.stopping))
@@ -206,6 +207,10 @@ func (c Config) Conns() int32 {
 
 // Start begins to work. Cancelling ctx stops at once; prefer [Client.Stop].
 func (c *Client) Start(ctx context.Context) error {
+	// River's schedule waits for a leader, which after a crash takes a while.
+	if _, err := c.store.Sweep(ctx); err != nil {
+		return err
+	}
 	if err := c.river.Start(ctx); err != nil {
 		return fmt.Errorf("starting River: %w", err)
 	}

@@ -158,10 +158,7 @@ func (a *app) workUntilIdle(ctx context.Context, st *store.Store, cfg jobs.Confi
 		return err
 	}
 	bar := newProgress(a.stderr, "extracting", false)
-	// Not every open batch has been announced.
-	if _, err = st.Sweep(ctx); err == nil {
-		err = a.untilIdle(ctx, st, cfg, bar)
-	}
+	err = a.untilIdle(ctx, st, cfg, bar)
 	bar.done()
 	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 	defer cancel()

@@ -3,6 +3,7 @@ package transcript
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"time"
 )
@@ -18,30 +19,64 @@ import (
 type conversation struct {
 	f       *file
 	session string
-	meta    map[string]any
-	// carry gives a turn without a date that of the turn before it, for formats
-	// whose records are in order of time; date is that date, at first the
+	// carry gives a record without a date that of the record before it, for
+	// formats whose records are in order of time; date is that date, at first the
 	// conversation's own.
 	carry bool
 	date  time.Time
 
 	// turns, the parts of the last one's text if it is the assistant's, their
-	// line and size are those of the exchange in hand.
+	// meta, line and size are those of the exchange in hand.
 	turns  []Turn
 	answer []string
+	meta   map[string]any
 	line   int
 	size   int
 	chain  [sha256.Size]byte
+
+	// message is the assistant's message that answer[run:] are parts of.
+	message string
+	run     int
 }
 
 func (f *file) conversation(session string) *conversation {
 	return &conversation{f: f, session: session, chain: sha256.Sum256([]byte("v1"))}
 }
 
+// at tells the date of a record of date t, which is zero if it has none. Formats
+// with carry call it for each record in order, turn or not.
+func (c *conversation) at(t time.Time) time.Time {
+	if !t.IsZero() {
+		c.date = t
+	}
+	if c.carry {
+		return c.date
+	}
+	return t
+}
+
+// note adds a string to the meta of the exchange in hand, or of the next one; the
+// first value of a key stays.
+func (c *conversation) note(key, value string) {
+	if value = Clean(value); value == "" || c.meta[key] != nil {
+		return
+	}
+	if c.meta == nil {
+		c.meta = map[string]any{}
+	}
+	c.meta[key] = value
+}
+
 // add takes a turn whose ExternalID is the bare id, or empty in a format without
 // ids. Records of the assistant in a row are one turn, joined by a line break,
 // with the first one's id and date.
-func (c *conversation) add(t Turn, line int) {
+func (c *conversation) add(t Turn, line int) { c.part("", t, line) }
+
+// part is add for a part of the assistant's message with that id. Programs that
+// log an answer while it arrives log its parts again and again: one that begins
+// with an earlier one of the same message replaces it.
+func (c *conversation) part(message string, t Turn, line int) {
+	t.Date = c.at(t.Date)
 	if t.Text = Clean(t.Text); t.Text == "" {
 		c.f.skip("empty")
 		return
@@ -51,21 +86,33 @@ func (c *conversation) add(t Turn, line int) {
 	if last != nil && !joins && (last.Role == RoleAssistant || last.Role == RoleOther || t.Role == RoleOther) {
 		c.end()
 	}
-	if c.size += len(t.Text); c.size > c.f.im.o.MaxText {
-		c.size -= len(t.Text)
+	same := joins && message != "" && message == c.message
+	earlier := -1
+	if same {
+		earlier = slices.IndexFunc(c.answer[c.run:], func(part string) bool { return strings.HasPrefix(t.Text, part) })
+	}
+	size := c.size + len(t.Text)
+	if earlier >= 0 {
+		size -= len(c.answer[c.run+earlier])
+	}
+	if size > c.f.im.o.MaxText {
 		c.f.warn("text_too_long", line, "longer than the cap for one text, or makes its exchange so: dropped")
 		return
 	}
-	if t.Role == RoleAssistant {
+	c.size = size
+	switch {
+	case t.Role != RoleAssistant:
+	case earlier >= 0:
+		c.answer[c.run+earlier] = t.Text
+	default:
+		if !same {
+			c.message, c.run = message, len(c.answer)
+		}
 		c.answer = append(c.answer, t.Text)
 	}
 	if joins {
 		return
 	}
-	if c.carry && t.Date.IsZero() {
-		t.Date = c.date
-	}
-	c.date = t.Date
 	if t.ExternalID != "" {
 		t.ExternalID = externalID(c.f.format.name, t.ExternalID)
 	}
@@ -103,11 +150,11 @@ func (c *conversation) end() {
 			out.ExternalID = t.ExternalID
 		}
 		out.TurnIDs = append(out.TurnIDs, t.ExternalID)
-		paragraphs[i] = label(t) + ": " + t.Text
+		paragraphs[i] = speaker(t) + ": " + t.Text
 	}
 	out.Complete = c.last().Role != RoleUser
 	out.Text = strings.Join(paragraphs, "\n\n")
-	c.turns, c.answer, c.size = nil, nil, 0
+	c.turns, c.answer, c.meta, c.size, c.message = nil, nil, nil, 0, ""
 	c.f.emit(out)
 }
 
@@ -124,7 +171,7 @@ func (c *conversation) link(t *Turn) string {
 	return hex.EncodeToString(c.chain[:16])
 }
 
-func label(t *Turn) string {
+func speaker(t *Turn) string {
 	switch t.Role {
 	case RoleUser:
 		return "User"

@@ -46,8 +46,8 @@ func TestConversation(t *testing.T) {
 				},
 			},
 			{
-				ExternalID: "test:6", Text: "User: Three.", Date: day(2026, 1, 3), TurnIDs: []string{"test:6"}, Line: 7,
-				Turns: []Turn{{ExternalID: "test:6", Role: RoleUser, Text: "Three.", Date: day(2026, 1, 3)}},
+				ExternalID: "test:6", Text: "User: Three.", Date: day(2026, 1, 4), TurnIDs: []string{"test:6"}, Line: 7,
+				Turns: []Turn{{ExternalID: "test:6", Role: RoleUser, Text: "Three.", Date: day(2026, 1, 4)}},
 			},
 		}, got)
 		require.Equal(t, map[string]int{"empty": 1}, sum.Skips)
@@ -121,7 +121,7 @@ func converse(t *testing.T, o Options, add func(*conversation)) ([]Capture, Summ
 	t.Helper()
 	var captures []Capture
 	im := &importer{
-		ctx: t.Context(), o: o.withDefaults(), seed: maphash.MakeSeed(), seen: map[uint64]uint64{},
+		ctx: t.Context(), o: o.withDefaults(), seed: maphash.MakeSeed(), seen: map[uint64]digest{},
 		sum: Summary{Skips: map[string]int{}},
 		yield: func(c Capture) error {
 			require.Equal(t, "test", c.Source)

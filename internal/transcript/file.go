@@ -54,6 +54,9 @@ func (f *file) readText(r *bufio.Reader) {
 		return
 	}
 	f.src = newSource(r, f.im.o.MaxRecord)
+	if f.im.o.Format == plainText.name {
+		f.src = &lines{r: r, max: f.im.o.MaxRecord}
+	}
 	if !f.detect() {
 		return
 	}
@@ -90,14 +93,17 @@ const (
 func (f *file) detect() bool {
 	var good, bad, size int
 	var cut, long bool
+	detail := wayOut
 	for len(f.probed) < probeRecords && size < probeBytes && f.srcErr == nil {
+		if n := len(f.probed); n > 0 {
+			f.probed[n-1].raw = bytes.Clone(f.probed[n-1].raw) // outlives the next read
+		}
 		var rec record
 		rec, f.srcErr = f.src.next()
 		if f.srcErr != nil {
 			f.probed = append(f.probed, record{line: rec.line})
 			break
 		}
-		rec.raw = bytes.Clone(rec.raw)
 		f.probed = append(f.probed, rec)
 		size += len(rec.raw)
 		long = long || rec.long
@@ -112,13 +118,21 @@ func (f *file) detect() bool {
 		}
 		good++
 		if f.format == nil {
-			f.format = f.im.match(body)
+			var foreign string
+			if f.format, foreign = f.im.match(body); foreign != "" {
+				detail = foreign
+			}
 		}
 		if f.format != nil && good >= bad {
 			return true
 		}
 	}
 	f.format = nil
+	if good == 0 || bad > good {
+		if f.format = f.im.matchText(f.probed); f.format != nil {
+			return true
+		}
+	}
 	switch {
 	case f.srcErr != nil && !errors.Is(f.srcErr, io.EOF) && !errors.Is(f.srcErr, errTrailing):
 		f.failRead(f.srcErr, f.probed[len(f.probed)-1].line)
@@ -129,27 +143,61 @@ func (f *file) detect() bool {
 	case good == 0 && bad == 1 && cut:
 		f.failRead(errCut, 1)
 	default:
-		f.reject("unsupported_format", wayOut)
+		f.reject("unsupported_format", detail)
 	}
 	return false
 }
 
-// match finds the format of a record; a forced one claims any JSON object.
-func (im *importer) match(raw []byte) *format {
-	var keys map[string]json.RawMessage
-	if json.Unmarshal(raw, &keys) != nil || keys == nil {
-		return nil
+// match finds the format of a record, or the way out for one of a format that is
+// known but not read. A forced format claims what it could hold.
+func (im *importer) match(raw []byte) (*format, string) {
+	keys, list := members(raw)
+	if keys == nil {
+		return nil, ""
 	}
 	for i := range formats {
-		if im.o.Format == formats[i].name || im.o.Format == "" && formats[i].match(keys) {
-			return &formats[i]
+		f := &formats[i]
+		if f.match == nil || list && !f.lists {
+			continue
+		}
+		if im.o.Format == f.name || im.o.Format == "" && f.match(keys) {
+			return f, ""
 		}
 	}
-	return nil
+	for _, f := range foreigners {
+		if !list && f.match(keys) {
+			return nil, f.detail
+		}
+	}
+	return nil, ""
+}
+
+// members are the members of an object, or of the first object of a list.
+func members(raw []byte) (keys map[string]json.RawMessage, list bool) {
+	if bytes.HasPrefix(raw, []byte("[")) {
+		var first []json.RawMessage
+		if json.Unmarshal(raw, &first) != nil || len(first) == 0 {
+			return nil, true
+		}
+		raw, list = first[0], true
+	}
+	if json.Unmarshal(raw, &keys) != nil {
+		return nil, list
+	}
+	return keys, list
 }
 
 // records are the records of the file, without blank lines and those over the cap.
 func (f *file) records(yield func(record) bool) {
+	for rec := range f.lines {
+		if len(bytes.TrimSpace(rec.raw)) > 0 && !yield(rec) {
+			return
+		}
+	}
+}
+
+// lines are the records of the file with blank ones, without those over the cap.
+func (f *file) lines(yield func(record) bool) {
 	for {
 		rec, err := f.next()
 		if err != nil {
@@ -162,26 +210,28 @@ func (f *file) records(yield func(record) bool) {
 			f.warn("record_too_long", rec.line, tooLong)
 			continue
 		}
-		if len(bytes.TrimSpace(rec.raw)) == 0 {
-			continue
-		}
 		if !yield(rec) || f.im.err != nil {
 			return
 		}
 	}
 }
 
-func (f *file) next() (record, error) {
-	if len(f.probed) == 0 {
-		return f.src.next()
+func (f *file) next() (rec record, err error) {
+	switch {
+	case len(f.probed) > 0:
+		rec = f.probed[0]
+		f.probed[0] = record{} // lets a large one go
+		f.probed = f.probed[1:]
+		if len(f.probed) == 0 {
+			err = f.srcErr
+		}
+	case f.srcErr != nil:
+		err = io.EOF // the error itself is told once
+	default:
+		rec, err = f.src.next()
+		f.srcErr = err
 	}
-	rec := f.probed[0]
-	f.probed[0] = record{} // lets a large one go
-	f.probed = f.probed[1:]
-	if len(f.probed) == 0 && f.srcErr != nil {
-		return rec, f.srcErr
-	}
-	return rec, nil
+	return rec, err
 }
 
 // decode unmarshals a record into v, with numbers in an any as json.Number. It
@@ -198,14 +248,37 @@ func (f *file) decode(rec record, v any) bool {
 		}
 	}
 	var shape *json.UnmarshalTypeError
+	if errors.As(err, &shape) {
+		f.warn("bad_record", rec.line, "not a record of this format: "+shape.Value+" where another type is expected")
+		return false
+	}
+	return f.decoded(rec, err)
+}
+
+// object unmarshals a record into the struct that v points to. A field of another
+// kind than expected stays zero: exports change, and one odd field must not cost a
+// record. It reports false for what is no object, and names what is no JSON.
+func (f *file) object(rec record, v any) bool {
+	if raw := bytes.TrimSpace(rec.raw); raw[0] != '{' && json.Valid(raw) {
+		f.skip("non_object")
+		return false
+	}
+	err := json.Unmarshal(rec.raw, v)
+	var shape *json.UnmarshalTypeError
+	if errors.As(err, &shape) {
+		err = nil
+	}
+	return f.decoded(rec, err)
+}
+
+// decoded names what is wrong with a record whose decoding ended with err.
+func (f *file) decoded(rec record, err error) bool {
 	switch {
 	case err == nil:
 		if !utf8.Valid(rec.raw) {
 			f.warn("invalid_utf8", rec.line, "bytes that are not UTF-8 were replaced by U+FFFD")
 		}
 		return true
-	case errors.As(err, &shape):
-		f.warn("bad_record", rec.line, "not a record of this format: "+shape.Value+" where another type is expected")
 	case rec.cut:
 		f.warn("truncated_last_line", rec.line, "the last line is cut, perhaps still being written: import the file again later")
 	default:
@@ -221,6 +294,20 @@ func (f *file) warn(code string, line int, detail string) {
 
 // skip counts a record that gives no turn and is no problem.
 func (f *file) skip(reason string) { f.im.sum.Skips[reason]++ }
+
+// leave gives up a file of this format that is none to import. Its records are
+// counted as reason.
+func (f *file) leave(reason, detail string) {
+	for range f.records {
+		f.skip(reason)
+	}
+	if f.reason == "" {
+		f.reason = reason
+		if f.named {
+			f.warn(reason, 0, detail)
+		}
+	}
+}
 
 // fail names what the rest of the file is lost to.
 func (f *file) fail(code string, line int, detail string) {
@@ -265,12 +352,14 @@ func (f *file) emit(c Capture) {
 	if c.Source = Clean(c.Source); c.Source == "" {
 		c.Source = f.format.name
 	}
+	c.Grows = f.format.grows
 	key := maphash.Comparable(im.seed, [...]string{c.Source, c.ExternalID})
-	content := maphash.Comparable(im.seed, struct {
+	content := digest{hash: uint32(maphash.Comparable(im.seed, struct {
 		text, observed string
 		date           int64
-	}{c.Text, c.Observed, c.Date.UnixMicro()})
-	if prev, ok := im.seen[key]; ok && prev == content {
+	}{c.Text, c.Observed, c.Date.UnixMicro()})), size: uint32(len(c.Text))}
+	prev, ok := im.seen[key]
+	if ok && (prev == content || c.Grows && prev.size > content.size) {
 		im.sum.Skips["duplicate"] += len(c.Turns)
 		f.duplicates++
 		return

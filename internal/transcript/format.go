@@ -1,22 +1,41 @@
 package transcript
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // format is one kind of export. Adding one is a file with a format and a line in
 // formats.
 type format struct {
 	// name is the prefix of its ids and the source of captures without their own.
 	name string
+	// grows is Capture.Grows.
+	grows bool
 	// match reports whether a record, a JSON object, is of this format. It sees
-	// the first records of a file until one matches.
+	// the first records of a file until one matches. It is nil for a format that
+	// is no JSON.
 	match func(keys map[string]json.RawMessage) bool
-	// read turns the records of f into captures, with f.records, f.decode,
-	// f.skip, f.warn, and f.emit or f.conversation.
+	// lists says that a record may be a list of objects; match sees the first.
+	lists bool
+	// read turns the records of f into captures, with f.records, f.object or
+	// f.decode, f.skip, f.warn, f.leave, and f.emit or f.conversation.
 	read func(f *file)
 }
 
 // formats are asked in order. Native is the last: all it asks for is a text.
-var formats = []format{native}
+var formats = []format{
+	claudeCode,
+	chatGPT,
+	claudeAI,
+	codex,
+	geminiCLI,
+	openAI,
+	shareGPT,
+	locomo,
+	plainText,
+	native,
+}
 
 func has(keys map[string]json.RawMessage, names ...string) bool {
 	for _, n := range names {
@@ -25,4 +44,10 @@ func has(keys map[string]json.RawMessage, names ...string) bool {
 		}
 	}
 	return true
+}
+
+// is reports whether the member name is one of the strings values.
+func is(keys map[string]json.RawMessage, name string, values ...string) bool {
+	var s string
+	return json.Unmarshal(keys[name], &s) == nil && slices.Contains(values, s)
 }

@@ -71,6 +71,10 @@ type Capture struct {
 	Turns   []Turn   `json:"turns"`
 	// Complete is false for an exchange without an answer so far.
 	Complete bool `json:"complete"`
+	// Grows marks a capture of which files hold copies that end earlier: a live
+	// session, a resumed one and its origin. Of two with the same Source and
+	// ExternalID the longer Text is to be kept, whichever comes last.
+	Grows bool `json:"-"`
 	// Meta holds strings, bools, nil, float64, slices and maps of them. Numbers
 	// that a float64 would change are strings.
 	Meta map[string]any `json:"meta,omitempty"`
@@ -168,8 +172,8 @@ type Options struct {
 	// with a warning. Default 8 MiB, what Postgres holds and indexes in comfort.
 	MaxText int
 	// MaxRecord is the longest line or JSON value in bytes; longer ones are
-	// dropped with a warning. Default 64 MiB: 8 MiB of text, each byte escaped as
-	// \u00XX, and room for the rest.
+	// dropped with a warning. Default 32 MiB: 8 MiB of text in Cyrillic, each
+	// letter escaped as \u04XX, and room for the rest.
 	MaxRecord int
 	// MaxUnpacked bounds what one compressed file may expand to, in bytes.
 	// Default 32 GiB.
@@ -187,7 +191,7 @@ func (o Options) withDefaults() Options {
 		o.MaxText = 8 << 20
 	}
 	if o.MaxRecord == 0 {
-		o.MaxRecord = 64 << 20
+		o.MaxRecord = 32 << 20
 	}
 	if o.MaxUnpacked == 0 {
 		o.MaxUnpacked = 32 << 30
@@ -212,7 +216,8 @@ func Formats() []string {
 //
 // A capture equal to an earlier one of this call is not yielded again. One with an
 // earlier one's Source and ExternalID and other content is yielded: the last one
-// wins, and who stores them makes it so.
+// wins, and who stores them makes it so. Where captures grow, a shorter one is a
+// duplicate of the longer.
 //
 // What cannot be read is in the Summary and stops nothing else. The error is
 // yield's, the context's, or about Options; the Summary then tells how far it came.
@@ -222,7 +227,7 @@ func Read(ctx context.Context, paths []string, o Options, yield func(Capture) er
 		o:     o.withDefaults(),
 		yield: yield,
 		seed:  maphash.MakeSeed(),
-		seen:  map[uint64]uint64{},
+		seen:  map[uint64]digest{},
 		sum:   Summary{Files: []File{}, Skips: map[string]int{}, Warnings: []Problem{}, Errors: []Problem{}},
 	}
 	if o.Format != "" && !slices.Contains(Formats(), o.Format) {
@@ -248,13 +253,16 @@ type importer struct {
 	yield       func(Capture) error
 	sum         Summary
 	read, total int64
-	// seen maps the hash of a capture's identity to that of its content.
+	// seen maps the hash of a capture's identity to its content.
 	seed maphash.Seed
-	seen map[uint64]uint64
+	seen map[uint64]digest
 	// err is the first error of yield or ctx; once set, nothing is read or
 	// yielded any more.
 	err error
 }
+
+// digest tells one content of a capture from another, in 8 bytes.
+type digest struct{ hash, size uint32 }
 
 func (im *importer) warn(p Problem) {
 	if len(im.sum.Warnings) == maxWarnings {
