@@ -67,6 +67,7 @@ func BenchmarkDrain(b *testing.B) {
 
 // benchDrain returns captures per second and bytes of WAL per capture.
 func benchDrain(b *testing.B, pool *pgxpool.Pool, e extract.SalienceExtractor, texts []string) (rate, wal float64) {
+	b.Helper()
 	ctx := context.Background()
 	_, err := pool.CopyFrom(ctx, pgx.Identifier{"backfill", "intake"}, []string{"source", "text"},
 		pgx.CopyFromSlice(len(texts), func(i int) ([]any, error) { return []any{"bench", texts[i]}, nil }))
@@ -96,6 +97,7 @@ func benchDrain(b *testing.B, pool *pgxpool.Pool, e extract.SalienceExtractor, t
 // benchFloor copies the rows that the drain wrote into empty tables of the same
 // shape.
 func benchFloor(b *testing.B, pool *pgxpool.Pool) (rate, wal float64) {
+	b.Helper()
 	ctx := context.Background()
 	tables := []string{"extraction", "staging", "entity"}
 	type chunk [3][]byte
@@ -182,6 +184,7 @@ func (w *captureWorker) Work(ctx context.Context, job *river.Job[captureArgs]) e
 }
 
 func benchPerJob(b *testing.B, pool *pgxpool.Pool, e extract.SalienceExtractor, texts []string) (rate float64) {
+	b.Helper()
 	ctx := context.Background()
 	_, err := pool.Exec(ctx, "update backfill.extractor set on_insert = false")
 	require.NoError(b, err)
@@ -215,6 +218,7 @@ func benchPerJob(b *testing.B, pool *pgxpool.Pool, e extract.SalienceExtractor, 
 
 // settle writes out what came before, so that it is not on this account.
 func settle(b *testing.B, pool *pgxpool.Pool) {
+	b.Helper()
 	_, err := pool.Exec(context.Background(), "vacuum analyze backfill.intake")
 	require.NoError(b, err)
 	_, err = pool.Exec(context.Background(), "checkpoint")
@@ -222,6 +226,7 @@ func settle(b *testing.B, pool *pgxpool.Pool) {
 }
 
 func lsn(b *testing.B, pool *pgxpool.Pool) (bytes float64) {
+	b.Helper()
 	require.NoError(b, pool.QueryRow(context.Background(), "select (pg_current_wal_insert_lsn() - '0/0')::float8").Scan(&bytes))
 	return bytes
 }
@@ -229,7 +234,7 @@ func lsn(b *testing.B, pool *pgxpool.Pool) (bytes float64) {
 // corpus is conversation-like captures of 650 bytes on average, about a third of
 // which hold something durable.
 func corpus(n int) []string {
-	rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same corpus every time
+	rng := rand.New(rand.NewPCG(1, 2))
 	people := strings.Fields("Nadia Elias Priya Tomas Ingrid Kofi Lena Marek Aiko Ruben")
 	tools := strings.Fields("Postgres Redis Kafka Grafana Terraform Ansible nginx SQLite Vault Nomad")
 	filler := []string{
@@ -262,4 +267,3 @@ func corpus(n int) []string {
 	}
 	return texts
 }
-

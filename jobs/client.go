@@ -202,7 +202,7 @@ func New(pool *pgxpool.Pool, cfg Config) (*Client, error) {
 // once: two per drain, and some for River.
 func (c Config) Conns() int32 {
 	c = c.withDefaults()
-	return int32(2*c.Workers*len(c.Slots) + 4) //nolint:gosec // a handful
+	return int32(2*c.Workers*len(c.Slots) + 4)
 }
 
 // Start begins to work. Cancelling ctx stops at once; prefer [Client.Stop].

@@ -21,7 +21,7 @@ type process struct {
 
 func (p *process) start() {
 	p.Helper()
-	p.cmd = exec.Command(os.Args[0]) //nolint:gosec // this very test binary
+	p.cmd = exec.Command(os.Args[0])
 	p.cmd.Env = append(os.Environ(), workerURL+"="+p.url)
 	p.cmd.Stderr = os.Stderr
 	require.NoError(p, p.cmd.Start())
@@ -53,7 +53,7 @@ func TestKill(t *testing.T) {
 		b.exec("insert into backfill.intake (source, text) select 'bulk', 'bulk ' || g from generate_series(1, 3000) g")
 		inserted += 3000
 		b.await(time.Minute, "select count(*) > $1 from backfill.extraction", inserted-2500)
-		victim := workers[rand.IntN(2)] //nolint:gosec // a coin
+		victim := workers[rand.IntN(2)]
 		victim.kill()
 		t.Logf("kill %d: %d of %d recorded", kill+1, query[int64](b, "select count(*) from backfill.extraction"), inserted)
 		victim.start()

@@ -18,7 +18,7 @@ func TestLatency(t *testing.T) {
 	b.start(config(extractorFunc(whole)))
 	b.insert("warm up")
 	b.idle(20 * time.Second)
-	var took []time.Duration
+	took := make([]time.Duration, 0, 50)
 	for i := range 50 {
 		began := time.Now()
 		text := fmt.Sprint("capture ", i)
@@ -121,10 +121,10 @@ func TestIntakeRefuses(t *testing.T) {
 	b.insert("one")
 	b.idle(20 * time.Second)
 	for sql, state := range map[string]string{
-		"truncate backfill.intake":                                          "2BP01",
-		"update backfill.intake set id = id + 1":                            "0A000",
-		`insert into backfill.intake (source, text) values ('x', E'a\x00')`:  "22021",
-		`insert into backfill.intake (source, text) values ('x', E'a\xc3')`:  "22021",
+		"truncate backfill.intake":                                            "2BP01",
+		"update backfill.intake set id = id + 1":                              "0A000",
+		`insert into backfill.intake (source, text) values ('x', E'a\x00')`:   "22021",
+		`insert into backfill.intake (source, text) values ('x', E'a\xc3')`:   "22021",
 		"insert into backfill.intake (source, text) values ('', 'no source')": "23514",
 	} {
 		_, err := b.pool.Exec(context.Background(), sql)

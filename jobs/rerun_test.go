@@ -48,7 +48,7 @@ func TestRerun(t *testing.T) {
 		e, err := heuristic.New()
 		require.NoError(t, err)
 		b.start(config(e))
-		var captures []store.NewCapture
+		captures := make([]store.NewCapture, 0, 3000)
 		for i := range 1500 {
 			captures = append(captures, store.NewCapture{
 				Source: "test", ExternalID: fmt.Sprint("test:", i),
@@ -149,8 +149,8 @@ func TestHandOff(t *testing.T) {
 	b.start(config(extractorFunc(whole)))
 	b.insert("one", "two", "three")
 	b.idle(20 * time.Second)
-	claim := func(max int, lease string) int64 {
-		return query[int64](b, "select coalesce(max(claim), 0) from backfill.claim_candidates('memory', $1, $2::interval)", max, lease)
+	claim := func(limit int, lease string) int64 {
+		return query[int64](b, "select coalesce(max(claim), 0) from backfill.claim_candidates('memory', $1, $2::interval)", limit, lease)
 	}
 	first := claim(2, "1 hour")
 	second := claim(2, "0 seconds")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/riverqueue/river"
+	"github.com/robfig/cron/v3"
 
 	"github.com/justfortytwo/backfill/store"
 )
@@ -62,7 +63,7 @@ func (w *nightlyWorker) Work(ctx context.Context, _ *river.Job[nightlyArgs]) err
 
 // lastFire is the latest time at or before now at which the schedule fired, within
 // the last two days.
-func lastFire(s interface{ Next(time.Time) time.Time }, now time.Time) (last time.Time, ok bool) {
+func lastFire(s cron.Schedule, now time.Time) (last time.Time, ok bool) {
 	for t := s.Next(now.Add(-48 * time.Hour)); !t.IsZero() && !t.After(now); t = s.Next(t) {
 		last, ok = t, true
 	}

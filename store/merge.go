@@ -70,7 +70,7 @@ func mergeRows(ctx context.Context, tx pgx.Tx, w Write, rows []row) ([]row, erro
 	if err := updateRows(ctx, tx, w, replaced); err != nil {
 		return nil, err
 	}
-	merged := append(added, replaced...)
+	merged := slices.Concat(added, replaced)
 	slices.SortFunc(merged, func(a, b row) int { return int(a.CaptureID - b.CaptureID) })
 	return merged, nil
 }

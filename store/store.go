@@ -118,8 +118,7 @@ func wrap(doing string, err error) error {
 }
 
 func sqlState(err error) string {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code
 	}
 	return ""
@@ -142,10 +141,10 @@ func IsDataError(err error) bool {
 // serialisation failure, a deadlock, a lock timeout, a lost connection, a server
 // that is out of resources or shutting down.
 func IsRetryable(err error) bool {
-	switch code := sqlState(err); {
-	case code == "":
+	switch code := sqlState(err); code {
+	case "":
 		return offline(err)
-	case code == "55P03", code == "25P03":
+	case "55P03", "25P03":
 		return true
 	default:
 		return code[:2] == "40" || code[:2] == "08" || code[:2] == "53" || code[:3] == "57P"

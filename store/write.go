@@ -149,7 +149,7 @@ func copyCandidates(ctx context.Context, tx pgx.Tx, w Write, rows []row) error {
 	entities := 0
 	for i := range rows {
 		for j := range rows[i].Candidates {
-			staged = append(staged, numbered{&rows[i].Candidates[j], &rows[i], rows[i].firstOrd + int16(j)}) //nolint:gosec // a capture has few candidates
+			staged = append(staged, numbered{&rows[i].Candidates[j], &rows[i], rows[i].firstOrd + int16(j)})
 			entities += len(rows[i].Candidates[j].Entities)
 		}
 	}

@@ -126,4 +126,3 @@ func (a *app) diagnose(h store.Health, statuses []store.Status) []finding {
 		"look at the worker's log, or at River's UI")
 	return found
 }
-

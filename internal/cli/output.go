@@ -82,7 +82,7 @@ func printable(s string) string {
 // isTerminal reports whether a bar may be drawn on w.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // a file descriptor
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // plural is "1 capture", "2 captures".

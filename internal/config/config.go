@@ -165,8 +165,7 @@ func readable(err error) error {
 	if !errors.As(err, &all) || len(all.Errors) == 0 {
 		return err
 	}
-	var parse env.ParseError
-	if errors.As(all.Errors[0], &parse) {
+	if parse, ok := errors.AsType[env.ParseError](all.Errors[0]); ok {
 		return fmt.Errorf("%s has a value that is not a %s", variable(parse.Name), strings.TrimPrefix(parse.Type.String(), "*"))
 	}
 	return all.Errors[0]
