@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/justfortytwo/backfill/extract"
 	"github.com/stretchr/testify/require"
+
+	"github.com/justfortytwo/backfill/extract"
 )
 
 // hostile are the units and tails of texts that cost much to read.

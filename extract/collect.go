@@ -92,6 +92,7 @@ func (c *collector) value(v value, s spot) {
 		c.array(v, s)
 	case kindObject:
 		c.object(v, s)
+	default: // nothing in it
 	}
 }
 

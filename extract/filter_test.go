@@ -5,8 +5,9 @@ import (
 	"math"
 	"testing"
 
-	"github.com/justfortytwo/backfill/extract"
 	"github.com/stretchr/testify/require"
+
+	"github.com/justfortytwo/backfill/extract"
 )
 
 func TestFilter(t *testing.T) {
@@ -68,8 +69,10 @@ func TestFilter(t *testing.T) {
 			name: "the cap keeps the most salient, equals in order",
 			opts: extract.Options{MaxCandidates: 3},
 			in: []extract.Candidate{
-				{Content: "a", Salience: 0.5}, {Content: "b", Salience: 0.5},
-				{Content: "c", Salience: 0.9}, {Content: "d", Salience: 0.5},
+				{Content: "a", Salience: 0.5},
+				{Content: "b", Salience: 0.5},
+				{Content: "c", Salience: 0.9},
+				{Content: "d", Salience: 0.5},
 			},
 			wants: []extract.Candidate{
 				{Content: "c", Salience: 0.9}, {Content: "a", Salience: 0.5}, {Content: "b", Salience: 0.5},
@@ -87,9 +90,9 @@ func TestFilter(t *testing.T) {
 
 func TestFilterKeepsOrderOfEquals(t *testing.T) {
 	t.Parallel()
-	var cands []extract.Candidate
-	for i := range 100 {
-		cands = append(cands, extract.Candidate{Content: fmt.Sprint(i), Salience: float64(i%2) / 2})
+	cands := make([]extract.Candidate, 100)
+	for i := range cands {
+		cands[i] = extract.Candidate{Content: fmt.Sprint(i), Salience: float64(i%2) / 2}
 	}
 	for i, c := range extract.Filter(cands, extract.Turn{}, extract.Options{}) {
 		require.Equal(t, fmt.Sprint((2*i+1)%100-i/50), c.Content)

@@ -27,7 +27,7 @@ func item(v value) (c Candidate, clamped, ok bool) {
 	tags, _ := v.get("tags")
 	c.Tags = tagList(tags)
 	if meta, _ := v.get("meta"); meta.kind == kindObject && len(meta.keys) > 0 {
-		c.Meta = meta.any().(map[string]any)
+		c.Meta = meta.object()
 	}
 	return c, given < 0 || given > 1, true
 }
@@ -48,9 +48,8 @@ func (v value) any() any {
 	case kindBool:
 		return v.text == "true"
 	case kindNumber:
-		if f, ok := ratio(v.text); ok {
-			return f
-		}
+		f, _ := ratio(v.text) // literal has checked it
+		return f
 	case kindText:
 		return v.text
 	case kindArray:
@@ -60,13 +59,19 @@ func (v value) any() any {
 		}
 		return list
 	case kindObject:
-		m := make(map[string]any, len(v.keys))
-		for i, key := range v.keys {
-			m[key] = v.list[i].any()
-		}
-		return m
+		return v.object()
+	default:
+		return nil
 	}
-	return nil
+}
+
+// object is any for an object.
+func (v value) object() map[string]any {
+	m := make(map[string]any, len(v.keys))
+	for i, key := range v.keys {
+		m[key] = v.list[i].any()
+	}
+	return m
 }
 
 // tagList reads tags: a list, or one string with commas. Blanks, duplicates and
@@ -109,8 +114,9 @@ func salience(v value) (float64, bool) {
 			return f, true
 		}
 		return ratio(s)
+	default:
+		return 0, false
 	}
-	return 0, false
 }
 
 // ratio reads a finite decimal number, a percentage or a fraction.

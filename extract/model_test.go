@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/justfortytwo/backfill/extract"
 	"github.com/stretchr/testify/require"
+
+	"github.com/justfortytwo/backfill/extract"
 )
 
 // stubClient answers every request alike and keeps the last one.
@@ -161,9 +162,11 @@ func TestPromptNamesEveryField(t *testing.T) {
 	var root struct {
 		Properties struct {
 			Memories struct {
-				Items struct{ Required []string }
-			}
-		}
+				Items struct {
+					Required []string `json:"required"`
+				} `json:"items"`
+			} `json:"memories"`
+		} `json:"properties"`
 	}
 	require.NoError(t, json.Unmarshal(extract.Schema(), &root))
 	require.Len(t, root.Properties.Memories.Items.Required, 6)
@@ -172,8 +175,10 @@ func TestPromptNamesEveryField(t *testing.T) {
 	}
 	require.Contains(t, extract.SystemPrompt, "JSON")
 	// A model that copies the shape has remembered nothing.
-	shape := extract.SystemPrompt[strings.Index(extract.SystemPrompt, `{"memories"`):]
-	shape, _, _ = strings.Cut(shape, "\n")
+	const start = `{"memories"`
+	_, shape, found := strings.Cut(extract.SystemPrompt, start)
+	require.True(t, found)
+	shape, _, _ = strings.Cut(start+shape, "\n")
 	cands, rep := extract.Parse(shape, extract.Turn{}, extract.Options{})
 	require.Empty(t, cands)
 	require.Equal(t, extract.OutcomeInvalidItems, rep.Outcome)

@@ -8,8 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/justfortytwo/backfill/extract"
 	"github.com/stretchr/testify/require"
+
+	"github.com/justfortytwo/backfill/extract"
 )
 
 // parseRow is one row of testdata/parse.jsonl. The input is one of Raw, Base64
@@ -20,14 +21,20 @@ type parseRow struct {
 	Raw    *string `json:"raw"`
 	Base64 string  `json:"raw_b64"`
 	Gen    struct {
-		Prefix, Repeat, Suffix string
-		N                      int
+		Prefix string `json:"prefix"`
+		Repeat string `json:"repeat"`
+		Suffix string `json:"suffix"`
+		N      int    `json:"n"`
 	} `json:"raw_gen"`
 	Expect      json.RawMessage `json:"expect"`
 	ExpectCount []int           `json:"expect_count"`
 	Outcome     extract.Outcome `json:"outcome"`
 	Turn        extract.Turn    `json:"turn"`
-	Opts        extract.Options `json:"opts"`
+	Opts        struct {
+		MinSalience     float64 `json:"minSalience"`
+		MaxCandidates   int     `json:"maxCandidates"`
+		DefaultObserved string  `json:"defaultObserved"`
+	} `json:"opts"`
 }
 
 func (r parseRow) input(t *testing.T) string {
@@ -43,19 +50,19 @@ func (r parseRow) input(t *testing.T) string {
 	return r.Gen.Prefix + strings.Repeat(r.Gen.Repeat, r.Gen.N) + r.Gen.Suffix
 }
 
-func parseRows(t testing.TB) []parseRow {
-	t.Helper()
+func parseRows(tb testing.TB) []parseRow {
+	tb.Helper()
 	f, err := os.Open("testdata/parse.jsonl")
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	defer f.Close()
 	var rows []parseRow
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		var row parseRow
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &row))
+		require.NoError(tb, json.Unmarshal(lines.Bytes(), &row))
 		rows = append(rows, row)
 	}
-	require.NoError(t, lines.Err())
+	require.NoError(tb, lines.Err())
 	return rows
 }
 
@@ -66,7 +73,7 @@ func TestParseRows(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.ID, func(t *testing.T) {
 			t.Parallel()
-			got, rep := extract.Parse(row.input(t), row.Turn, row.Opts)
+			got, rep := extract.Parse(row.input(t), row.Turn, extract.Options(row.Opts))
 			if row.ExpectCount != nil {
 				require.GreaterOrEqual(t, len(got), row.ExpectCount[0], row.Why)
 				require.LessOrEqual(t, len(got), row.ExpectCount[1], row.Why)
@@ -81,12 +88,12 @@ func TestParseRows(t *testing.T) {
 }
 
 // marshalList encodes candidates, none as an empty list.
-func marshalList(t testing.TB, cands []extract.Candidate) string {
-	t.Helper()
+func marshalList(tb testing.TB, cands []extract.Candidate) string {
+	tb.Helper()
 	if cands == nil {
 		cands = []extract.Candidate{}
 	}
 	b, err := json.Marshal(cands)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return string(b)
 }

@@ -6,9 +6,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/justfortytwo/backfill/extract"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/justfortytwo/backfill/extract"
 )
 
 // layouts are the ways in which models hand over valid items, given as JSON.

@@ -226,7 +226,9 @@ func separator(s string) int {
 		return n
 	}
 	const longest = 3 // digits of a list number
-	for n = 0; n < min(len(s), longest) && digit(s[n]); n++ {
+	n = 0
+	for n < min(len(s), longest) && digit(s[n]) {
+		n++
 	}
 	if n > 0 && n < len(s) && (s[n] == '.' || s[n] == ')') {
 		return n + 1

@@ -3,8 +3,9 @@ package extract_test
 import (
 	"testing"
 
-	"github.com/justfortytwo/backfill/extract"
 	"github.com/stretchr/testify/require"
+
+	"github.com/justfortytwo/backfill/extract"
 )
 
 // What the rows of testdata/parse.jsonl leave open. want holds the contents.

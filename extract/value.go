@@ -36,8 +36,8 @@ func (v value) holds() bool { return v.kind >= kindArray }
 
 // get returns the member called key; of several, the last.
 func (v value) get(key string) (value, bool) {
-	for i := len(v.list) - 1; i >= 0; i-- {
-		if v.keys[i] == key {
+	for i, k := range slices.Backward(v.keys) {
+		if k == key {
 			return v.list[i], true
 		}
 	}

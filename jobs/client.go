@@ -163,13 +163,9 @@ func New(pool *pgxpool.Pool, cfg Config) (*Client, error) {
 	river.AddWorker(workers, &sweepWorker{store: st})
 	river.AddWorker(workers, &nightlyWorker{store: st, cfg: cfg})
 
-	queues := map[string]river.QueueConfig{maintenanceQueue: {MaxWorkers: 1}}
+	queues := map[string]river.QueueConfig{sweepQueue: {MaxWorkers: 1}, nightlyQueue: {MaxWorkers: 1}}
 	for _, s := range cfg.Slots {
 		queues[s.Name] = river.QueueConfig{MaxWorkers: cfg.Workers}
-	}
-	periodic := []*river.PeriodicJob{every(sweepEvery, sweepArgs{})}
-	if cfg.Nightly != nil {
-		periodic = append(periodic, every(time.Minute, nightlyArgs{}))
 	}
 	var err error
 	c.river, err = river.NewClient(riverpgxv5.New(pool), &river.Config{
@@ -179,7 +175,7 @@ func New(pool *pgxpool.Pool, cfg Config) (*Client, error) {
 		Queues:  queues,
 		Workers: workers,
 
-		PeriodicJobs: periodic,
+		PeriodicJobs: []*river.PeriodicJob{every(sweepEvery, sweepQueue, sweepArgs{}), every(time.Minute, nightlyQueue, nightlyArgs{})},
 		PollOnly:     cfg.PollOnly,
 		// A pinned job becomes fetchable when the inserter commits, and nothing
 		// notifies us then.

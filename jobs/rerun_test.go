@@ -191,3 +191,34 @@ func TestNightly(t *testing.T) {
 	require.NoError(t, jobs.Nightly(ctx, b.store, night.AddDate(0, 0, 1)))
 	require.Equal(t, int64(2), query[int64](b, "select count(*) from backfill.run"))
 }
+
+func TestFold(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.start(config(extractorFunc(whole)))
+	for i := range 10 {
+		b.insert(fmt.Sprint(i), " ")
+	}
+	b.idle(20 * time.Second)
+	b.exec("update backfill.batch set finished_at = finished_at - interval '8 days' where id <= 9")
+	for range 2 {
+		require.NoError(t, b.store.Fold(context.Background(), 1, 7*24*time.Hour))
+		b.requireInvariants() // the sums hold
+		require.Equal(t, int64(2), query[int64](b, "select count(*) from backfill.batch"))
+	}
+	require.JSONEq(t, `{"staged": 9, "skipped": 9}`, query[string](b, "select outcomes::text from backfill.batch order by finished_at limit 1"))
+}
+
+// TestPlanResumes leaves a run half planned, as a planner does that vanishes.
+func TestPlanResumes(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec("update backfill.extractor set on_insert = false")
+	b.insert("one", "two", "three")
+	_, err := b.store.CreateRun(context.Background(), store.NewRun{Kind: store.KindRun, Extractor: 1, Reprocess: store.ReprocessMissing})
+	require.NoError(t, err)
+	b.exec("update backfill.run set created_at = now() - interval '2 minutes'")
+	b.start(config(extractorFunc(whole)))
+	b.await(20*time.Second, "select state = 'succeeded' from backfill.run")
+	require.Equal(t, int64(3), query[int64](b, "select count(*) from backfill.staging"))
+}

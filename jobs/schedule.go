@@ -12,13 +12,17 @@ import (
 	"github.com/justfortytwo/backfill/store"
 )
 
-// maintenanceQueue is where sweep and nightly run, apart from the extractors.
-const maintenanceQueue = "maintenance"
+// Queues of the periodic jobs. They are apart from each other because planning
+// millions of captures takes minutes, and the sweep must not wait for that.
+const (
+	sweepQueue   = "sweep"
+	nightlyQueue = "nightly"
+)
 
 // every is a periodic job that is never retried: the next tick is the retry.
-func every(interval time.Duration, args river.JobArgs) *river.PeriodicJob {
+func every(interval time.Duration, queue string, args river.JobArgs) *river.PeriodicJob {
 	return river.NewPeriodicJob(river.PeriodicInterval(interval), func() (river.JobArgs, *river.InsertOpts) {
-		return args, &river.InsertOpts{Queue: maintenanceQueue, MaxAttempts: 1}
+		return args, &river.InsertOpts{Queue: queue, MaxAttempts: 1}
 	}, &river.PeriodicJobOpts{RunOnStart: true})
 }
 
@@ -43,7 +47,8 @@ func (nightlyArgs) Kind() string { return "nightly" }
 
 // nightlyWorker ticks every minute. The schedule says which night it is, and the
 // unique run row makes sure that each night is run once, whoever ticks: River
-// keeps schedules in its leader's memory only.
+// keeps schedules in its leader's memory only. It also goes on with the planning
+// of runs whose planner vanished.
 type nightlyWorker struct {
 	river.WorkerDefaults[nightlyArgs]
 	store *store.Store
@@ -51,6 +56,15 @@ type nightlyWorker struct {
 }
 
 func (w *nightlyWorker) Work(ctx context.Context, _ *river.Job[nightlyArgs]) error {
+	abandoned, err := w.store.PlanningRuns(ctx, time.Minute)
+	if err != nil {
+		return err
+	}
+	for _, run := range abandoned {
+		if err := w.store.Plan(ctx, run); err != nil {
+			return err
+		}
+	}
 	if w.cfg.Nightly == nil {
 		return nil // another worker's schedule
 	}
@@ -71,8 +85,8 @@ func lastFire(s cron.Schedule, now time.Time) (last time.Time, ok bool) {
 }
 
 // Nightly reconciles every slot that takes part: a run for captures that have no
-// result for whatever reason, and for failures worth another try. Only the first
-// call for a night does anything.
+// result for whatever reason, and for failures worth another try. Then it folds
+// old batches. Only the first call for a night does anything.
 func Nightly(ctx context.Context, st *store.Store, night time.Time) error {
 	slots, err := st.NightlySlots(ctx)
 	if err != nil {
@@ -89,9 +103,15 @@ func Nightly(ctx context.Context, st *store.Store, night time.Time) error {
 		if err := st.Plan(ctx, run); err != nil {
 			return err
 		}
+		if err := st.Fold(ctx, slot, foldAfter); err != nil {
+			return err
+		}
 	}
 	return nil
 }
+
+// foldAfter is the age at which closed batches without a run are summed up.
+const foldAfter = 7 * 24 * time.Hour
 
 // NightlyRun describes the nightly run of a slot. Only one can be created for the
 // date of night, in the zone it is given in.

@@ -225,6 +225,44 @@ func (s *Store) Unfinished(ctx context.Context, extractor int16, version string)
 	return n, nil
 }
 
+// PlanningRuns lists runs that are still being planned after the given age. Several
+// planners of one run take turns, so it does no harm to join in.
+func (s *Store) PlanningRuns(ctx context.Context, age time.Duration) ([]int64, error) {
+	rows, err := s.pool.Query(ctx, `
+		select id from backfill.run where state = 'planning' and created_at < now() - $1::interval order by id`, age)
+	if err != nil {
+		return nil, wrap("listing runs", err)
+	}
+	runs, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	if err != nil {
+		return nil, wrap("listing runs", err)
+	}
+	return runs, nil
+}
+
+// Fold sums up a slot's closed batches that belong to no run and ended longer ago
+// than age: one row takes their place, and v_status stays as it is.
+func (s *Store) Fold(ctx context.Context, extractor int16, age time.Duration) error {
+	_, err := s.pool.Exec(ctx, `
+		with old as (
+			delete from backfill.batch
+			where extractor_id = $1 and due is null and run_id is null and finished_at < now() - $2::interval
+			returning *
+		), sums as (
+			select key, sum(value::bigint) as n from old, jsonb_each_text(outcomes) group by key
+		)
+		insert into backfill.batch (extractor_id, version, prio, state, due, created_at, finished_at, captures,
+		    staged, empty, skipped, candidates, outcomes, ids)
+		select $1, max(version), 0, 'done', null, min(created_at), max(finished_at), sum(captures),
+		    sum(staged), sum(empty), sum(skipped), sum(candidates),
+		    (select coalesce(jsonb_object_agg(key, n), '{}') from sums), '{}'
+		from old having count(*) > 0`, extractor, age)
+	if err != nil {
+		return wrap("folding batches", err)
+	}
+	return nil
+}
+
 // FinishRun ends a running run that has no open batch left.
 func (s *Store) FinishRun(ctx context.Context, run int64) error {
 	if _, err := s.pool.Exec(ctx, "select backfill.finish_run($1)", run); err != nil {

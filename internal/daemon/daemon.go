@@ -97,6 +97,9 @@ func run(ctx context.Context, cfg config.Config, stderr io.Writer) error {
 	if migrations.Pending(all) > 0 {
 		return store.ErrNotMigrated
 	}
+	if err := warnVersions(ctx, store.New(pool), jc.Slots, log); err != nil {
+		return err
+	}
 	client, err := jobs.New(pool, jc)
 	if err != nil {
 		return err
@@ -119,6 +122,23 @@ func run(ctx context.Context, cfg config.Config, stderr io.Writer) error {
 	err = errors.Join(client.Stop(stopCtx), stopServing())
 	log.InfoContext(ctx, "stopped")
 	return err
+}
+
+// warnVersions says when the database has moved on: this worker would sit idle.
+func warnVersions(ctx context.Context, st *store.Store, slots []jobs.Slot, log *slog.Logger) error {
+	all, err := st.Status(ctx)
+	if err != nil {
+		return err
+	}
+	for _, status := range all {
+		for _, slot := range slots {
+			if slot.Name == status.Extractor && (status.Version == nil || *status.Version != slot.Version) {
+				log.WarnContext(ctx, "the database wants another version of this extractor: this worker leaves its captures to others; install that version, or run `backfill migrate up` with this one if it is newer",
+					"extractor", slot.Name, "this", slot.Version, "database", status.Version)
+			}
+		}
+	}
+	return nil
 }
 
 // serve starts the HTTP side. The default address being taken is a warning: a

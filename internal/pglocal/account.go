@@ -40,7 +40,7 @@ func serverAccount() (account, error) {
 		}
 		return account{uid: uid, gid: gid, drop: true}, nil
 	}
-	return account{}, errors.New("Postgres does not run as root, and this system has no user postgres or nobody to run it as: start it as another user")
+	return account{}, errors.New("root cannot run Postgres, and this system has no user postgres or nobody to run it as: start it as another user")
 }
 
 // command prepares a program that runs as the account, in dir and with dir as
@@ -88,6 +88,11 @@ func (a account) privateDir(path string) error {
 	return os.Lchown(path, a.uid, a.gid)
 }
 
+// ownerOf is the user id of a file's owner, or -1, which is nobody's.
 func ownerOf(info fs.FileInfo) int {
-	return int(info.Sys().(*syscall.Stat_t).Uid)
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return -1
+	}
+	return int(stat.Uid)
 }

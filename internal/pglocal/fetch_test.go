@@ -95,7 +95,7 @@ func TestFetchFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			from := repository(t, func(w http.ResponseWriter, r *http.Request) {
+			from := repository(t, func(w http.ResponseWriter, _ *http.Request) {
 				if tt.jar == nil {
 					http.Error(w, "blocked", http.StatusForbidden)
 					return
@@ -126,9 +126,9 @@ func requireOnly(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
-	found := []string{}
-	for _, e := range entries {
-		found = append(found, e.Name())
+	found := make([]string, len(entries))
+	for i, e := range entries {
+		found[i] = e.Name()
 	}
 	require.ElementsMatch(t, names, found)
 }

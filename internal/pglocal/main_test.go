@@ -36,16 +36,18 @@ func helper(dir string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if err := json.NewEncoder(os.Stdout).Encode(started{Server: *s, URL: s.URL("")}); err != nil {
+	if err := json.NewEncoder(os.Stdout).Encode(started{s.Reused, s.DataDir, s.URL("")}); err != nil {
 		return 1
 	}
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	return 0
 }
 
+// started is what a helper tells of its server.
 type started struct {
-	Server
-	URL string
+	Reused  bool   `json:"reused"`
+	DataDir string `json:"data_dir"`
+	URL     string `json:"url"`
 }
 
 // process is a running helper.
@@ -88,7 +90,7 @@ func (p *process) exit(t *testing.T) {
 // openDir is a new folder that any user can enter, unlike t.TempDir.
 func openDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "pglocal-test-")
+	dir, err := os.MkdirTemp("", "pglocal-test-") //nolint:usetesting // others cannot enter t.TempDir
 	require.NoError(t, err)
 	require.NoError(t, os.Chmod(dir, 0o755))
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -260,7 +261,7 @@ func password(path string) (string, error) {
 }
 
 func portFree(port int) bool {
-	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	l, err := listen(port)
 	if err != nil {
 		return false
 	}
@@ -268,10 +269,15 @@ func portFree(port int) bool {
 }
 
 func anyPort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := listen(0)
 	if err != nil {
 		return 0, err
 	}
 	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	addr, err := netip.ParseAddrPort(l.Addr().String())
+	return int(addr.Port()), err
+}
+
+func listen(port int) (*net.TCPListener, error) {
+	return net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
 }

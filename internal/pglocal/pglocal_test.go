@@ -95,7 +95,7 @@ func TestSweep(t *testing.T) {
 	require.DirExists(t, filepath.Join(elsewhere, "data"))
 }
 
-func TestPersistent(t *testing.T) {
+func TestPersistent(t *testing.T) { //nolint:tparallel // its steps share one server
 	t.Parallel()
 	dir := filepath.Join(openDir(t), "the user's demo") // awkward in a command line
 	cfg := Config{Dir: dir, Database: "demo"}

@@ -42,7 +42,7 @@ func (s *Server) arguments(defaults, overrides map[string]string) []string {
 	}
 	maps.Copy(settings, defaults)
 	maps.Copy(settings, overrides)
-	var args []string
+	args := make([]string, 0, 2*len(settings))
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		args = append(args, "-c", name+"="+settings[name])
 	}

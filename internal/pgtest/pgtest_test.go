@@ -56,7 +56,7 @@ func TestEmpty(t *testing.T) {
 }
 
 // A database goes with its test even while somebody is connected to it.
-func TestDrop(t *testing.T) {
+func TestDrop(t *testing.T) { //nolint:tparallel // its inner test has to end first
 	t.Parallel()
 	var name string
 	watcher := pgtest.Empty(t)
