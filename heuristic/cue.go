@@ -16,11 +16,19 @@ type cue struct {
 	mode mode
 
 	kind   Kind
-	id     int
 	elems  []elem
 	anchor int  // the element by which the cue is found
 	start  bool // ^
 	verb   bool // says what a subject does
+	needs  []need
+}
+
+// need is what one element of a cue asks of its sentence, at the least: one of
+// its words, by their bits, or of its classes. Most cues are ruled out by it
+// before they are tried.
+type need struct {
+	bits  uint64
+	class class
 }
 
 // mode changes how a cue is heard.
@@ -33,6 +41,7 @@ const (
 	denied                   // speaks after a negation too
 	wholly                   // a veto on the rest of the text
 	fronted                  // a veto on what follows it only
+	story                    // tells of somebody's life: asks for more of an object
 )
 
 type elem struct {
@@ -57,6 +66,13 @@ var classNames = map[string]class{
 	"@past": past, "@do": do, "@ask": ask, "@work": work, "@ing": gerund, "@not": negation, "@time": timeWord, "@day": weekday | month, "@unit": unit, "#": numeral,
 }
 
+// words makes an entry for every word of the phrase.
+func (c *cue) words(entry func(string) *lexeme) {
+	d := cue{at: c.at}
+	d.compile(entry)
+}
+
+// compile reads the phrase.
 func (c *cue) compile(entry func(string) *lexeme) {
 	longest := 0
 	c.anchor = -1
@@ -105,9 +121,27 @@ func (c *cue) compile(entry func(string) *lexeme) {
 			c.anchor = i
 		}
 	}
-	for _, l := range c.elems[c.anchor].words {
-		l.hang(c)
+	for i, e := range c.elems {
+		if i == c.anchor || e.op != match || e.mark != word {
+			continue
+		}
+		n := need{class: e.class}
+		for _, l := range e.words {
+			n.bits |= l.bit
+		}
+		c.needs = append(c.needs, n)
 	}
+}
+
+// possible reports whether a sentence of these words and classes may hold the
+// cue.
+func (c *cue) possible(bits uint64, classes class) bool {
+	for i := range c.needs {
+		if n := &c.needs[i]; n.bits&bits == 0 && n.class&classes == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func (e *elem) accepts(t *token) bool {
@@ -139,17 +173,13 @@ const (
 	maxGap     = 10
 )
 
-// find tries a cue on the token at i, which its anchor accepts, inside
-// tokens[lo:hi].
-func (c *cue) find(tokens []token, i, lo, hi int) (hit, bool) {
-	from, ok := c.walk(tokens, i, lo-1, -1)
-	if !ok {
+// find tries a cue on the token at i, which its anchor accepts.
+func (c *cue) find(tokens []token, i int) (hit, bool) {
+	from, ok := c.walk(tokens, i, -1, -1)
+	if !ok || c.start && !startsClause(tokens, from) {
 		return hit{}, false
 	}
-	if c.start && !startsClause(tokens, from, lo) {
-		return hit{}, false
-	}
-	to, ok := c.walk(tokens, i, hi, 1)
+	to, ok := c.walk(tokens, i, len(tokens), 1)
 	return hit{c, from, to + 1}, ok
 }
 
@@ -200,12 +230,12 @@ func (c *cue) walk(tokens []token, i, limit, step int) (int, bool) {
 
 // startsClause reports whether the word at i opens its clause, adverbs before it
 // aside.
-func startsClause(tokens []token, i, lo int) bool {
-	for ; i >= lo && tokens[i].mark == word; i-- {
+func startsClause(tokens []token, i int) bool {
+	for ; i >= 0 && tokens[i].mark == word; i-- {
 		if tokens[i].is(clauseStart) {
 			return true
 		}
-		if i == lo || !tokens[i-1].is(filler|opener) {
+		if i == 0 || !tokens[i-1].is(filler|opener) {
 			return false
 		}
 	}

@@ -1,29 +1,18 @@
 package heuristic
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// heard reports whether a cue counts in a text: it is found, not denied, and no
-// sentence form shuts it out.
+// heard reports whether a cue is found in a text of one sentence, not denied and
+// not shut out by its form.
 func heard(c *cue, text string) bool {
-	d := read(text)
+	d := pass(text, memories)
 	defer d.release()
-	for i := range d.sentences {
-		s := &d.sentences[i]
-		if !d.statement(s) {
-			continue
-		}
-		d.judge(s)
-		for _, h := range d.hits {
-			if h.cue == c {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.hits, func(h hit) bool { return h.cue == c })
 }
 
 func TestCueExamples(t *testing.T) {

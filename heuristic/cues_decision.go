@@ -22,6 +22,11 @@ var decisionCues = []cue{
 	{at: "not|won't|aren't … any|anymore more", mode: denied, yes: "We're not supporting Safari 12 any more.", no: "Do not add any salt to the water."},
 	{at: "i'll|we'll … rather|instead", yes: "We'll take the train rather than fly.", no: "I'd rather not take the train there."},
 	{at: "i'll|we'll … by|before @day|#|@time|the|end|noon", yes: "I'll bring the spare keys to Ola by noon.", no: "I'll think about the spare keys again."},
+	{at: "i'll|we'll _", mode: weak, yes: "Going forward I'll tag each build by date.", no: "I'd tag each build by date if I could."},
+	{at: "@i|@he intend~|aim~|pledged|vowed|volunteered|undertook to", yes: "I intend to finish the draft by Friday.", no: "The letter was not intended for you at all."},
+	{at: "ruled|ruling out", yes: "We ruled out the third vendor after the demo.", no: "They ruled the land for a long time."},
+	{at: "final|last call|decision|word @be|:", yes: "The final decision is to keep both stores.", no: "That was the last call for the train."},
+	{at: "@i owe~ @he|@you|@the", yes: "I owe the landlord a reply by Monday noon.", no: "It was owed to the heavy snow in May."},
 	{at: "promised", yes: "Promised the tenants a new boiler in March.", no: "I never promised a boiler in March."},
 	{at: "commit~ to", yes: "We commit to a reply within two days.", no: "I cannot commit to a reply in two days."},
 	{at: "signed off", yes: "They signed off on the licence for the kit.", no: "The form was not signed off in time."},
@@ -42,6 +47,5 @@ var decisionCues = []cue{
 	{at: "@i deploy~|use~|run~|build~|write~|pay~|buy~ … instead|rather", yes: "We deploy with Argo instead of Jenkins.", no: "She runs the shop on her own now."},
 	{at: "scratch|forget|ignore what i said", yes: "Scratch what I said, the API stays as is.", no: "The cat left a scratch on the table."},
 	{at: "putting|put|puts … on|in my|our|the calendar|plan|roadmap|agenda", mode: weak, yes: "We agreed and put the move in our calendar.", no: "The book is on the top shelf again."},
-	{at: "the|that's license|licence|tool|one|approach|plan we … under|on|with", mode: weak, yes: "We agreed, that's the licence we ship under.", no: "That is the dog we saw in the park."},
 	{at: "policy|convention|rule now|is", yes: "The policy now is two reviews per change.", no: "I read about the new policy on holiday."},
 }

@@ -1,111 +1,135 @@
 package heuristic
 
 import (
+	"math"
 	"strings"
 	"sync"
 )
 
-// doc is a text cut into tokens and sentences. It is pooled: nothing it holds
-// outlives release but strings of the text itself.
-type doc struct {
-	text       string
-	transcript bool
-	turns      []turn
-	tokens     []token
-	sentences  []sentence
+// want says what a pass over a text is for.
+type want uint8
 
-	// The state of the cut.
-	turn      turn
-	lineStart int
+const (
+	memories want = 1 << iota
+	verdicts      // on the text as a whole
+	names
+)
+
+// doc is one pass over a text. It holds the open sentence only, which is judged
+// and forgotten as soon as it ends, so that memory does not grow with the text.
+// It is pooled: nothing it holds outlives release but strings of the text itself.
+type doc struct {
+	text string
+	want want
+
+	// The open sentence. A heading, a table cell or a list item is one too.
+	tokens    []token
 	shape     shape
-	first     int  // first token of the open sentence
+	lineStart int
+	closed    bool // ended by a full stop; what sticks to it may follow
+	question  bool
 	inQuote   bool // inside double quotation marks
 	starts    bool // the next word starts a clause
 
-	// The state of a verdict.
-	hits   []hit
-	out    []Result
-	seen   map[string]bool // keys of entities returned
-	inside map[uint64]bool // words capitalised inside a sentence, by hash
-}
-
-// sentence is a run of tokens with one verdict. A heading, a table cell or a
-// list item is a sentence too.
-type sentence struct {
-	first, end int // tokens
-	shape      shape
-	question   bool
+	// The turn it stands in.
+	transcript bool
 	inferred   bool
+	mute       bool // the rest of the turn is no statement
+	before     span // the bytes of the sentence before, of the same paragraph
+
+	votes   uint64 // for the language, see tongue
+	voted   int
+	foreign int // words of other scripts than Latin
+
+	hits  []hit
+	out   []found
+	whole whole
+	index index
 }
 
-var docs = sync.Pool{New: func() any { return &doc{seen: make(map[string]bool), inside: make(map[uint64]bool)} }}
+// span is a range of bytes.
+type span struct{ first, end uint32 }
 
-// read cuts a text into tokens and sentences. The caller releases the result.
-func read(text string) *doc {
+var docs = sync.Pool{New: func() any { return new(doc) }}
+
+// pass reads a text. The caller releases the result.
+func pass(text string, w want) *doc {
 	d := docs.Get().(*doc)
-	d.text = text
-	d.splitTurns()
-	for _, t := range d.turns {
-		d.turn = t
-		d.readTurn(t.body, t.end)
-	}
+	d.text, d.want = text[:min(len(text), math.MaxInt32)], w
+	d.read()
 	return d
 }
 
-// maxPooled bounds what a pooled doc may keep, in tokens.
-const maxPooled = 1 << 16
-
 func (d *doc) release() {
-	if cap(d.tokens) > maxPooled {
-		return
-	}
-	clear(d.tokens)
-	clear(d.out)
-	*d = doc{
-		turns: d.turns[:0], tokens: d.tokens[:0], sentences: d.sentences[:0],
-		hits: d.hits[:0], out: d.out[:0], seen: d.seen, inside: d.inside,
-	}
+	clear(d.out[:cap(d.out)])
+	d.index.reset()
+	*d = doc{tokens: d.tokens[:0], hits: d.hits[:0], out: d.out[:0], index: d.index}
 	docs.Put(d)
 }
 
-// readTurn cuts text[i:end], the words of one speaker, line by line.
-func (d *doc) readTurn(i, end int) {
-	d.inQuote = false
-	fenced, tableHead, prev := false, true, blank
-	for i < end {
-		lineEnd := end
-		if n := strings.IndexByte(d.text[i:end], '\n'); n >= 0 {
-			lineEnd = i + n
+// read cuts the text into sentences, line by line.
+func (d *doc) read() {
+	i := len(d.text) - len(strings.TrimLeft(d.text, " \t\r\n"))
+	layout := d.layout(i)
+	fenced, tableHead, prev, opens := false, true, blank, true
+	for i < len(d.text) {
+		labelled := false
+		if layout.labels(opens) {
+			if body, role, inferred, ok := speaker(d.text, i); ok && layout.turn(role) {
+				d.endTurn(inferred)
+				fenced, tableHead, prev, labelled = false, true, blank, true
+				i = body
+			}
 		}
-		s, from := shapeOf(d.text, i, lineEnd, prev, fenced)
+		end := len(d.text)
+		if n := strings.IndexByte(d.text[i:], '\n'); n >= 0 {
+			end = i + n
+		}
+		s, from := shapeOf(d.text, i, end, prev, fenced)
 		switch {
 		case s == fence:
 			fenced = !fenced
 			d.endSentence()
 		case s == table:
 			d.endSentence()
-			d.readRow(from, lineEnd, tableHead)
+			d.readRow(from, end, tableHead)
 			tableHead = false
 		case s == blank || s == listing || s == rule:
 			d.endSentence()
 			d.inQuote = false
+			d.before = span{}
 		default:
-			if s != prose || prev != prose && prev != item || !continues(d.text[i:lineEnd]) {
+			if s != prose || prev != prose && prev != item || !continues(d.text[i:end]) {
 				d.endSentence()
 			}
 			if s == prose && prev == item {
 				s = item
 			}
 			d.shape, d.lineStart = s, from
-			d.scan(from, lineEnd)
+			d.scan(from, end)
 		}
 		if s != table && s != rule {
 			tableHead = true
 		}
+		opens = !labelled && isBlank(d.text[i:end])
 		prev = s
-		i = lineEnd + 1
+		i = end + 1
 	}
 	d.endSentence()
+}
+
+func (d *doc) endTurn(inferred bool) {
+	d.endSentence()
+	d.inferred, d.mute, d.inQuote, d.before = inferred, false, false, span{}
+}
+
+func isBlank(s string) bool {
+	for i := range len(s) {
+		if !isSpace(s[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // continues reports whether a line of prose goes on with the sentence of the
@@ -138,12 +162,15 @@ func (d *doc) readRow(i, end int, head bool) {
 const maxSentence = 1 << 10
 
 // add appends a token to the open sentence and closes it after a full stop.
-func (d *doc) add(t token) {
-	open := len(d.tokens) == d.first
-	if open {
-		if d.closes(&t) {
+func (d *doc) add(t *token) {
+	if d.closed {
+		if d.sticks(t) {
 			return
 		}
+		d.endSentence()
+	}
+	n := len(d.tokens)
+	if n == 0 {
 		d.starts = true
 	}
 	switch t.mark {
@@ -151,56 +178,56 @@ func (d *doc) add(t token) {
 		if d.starts {
 			t.class |= clauseStart
 			d.starts = t.is(opener)
-		} else if n := len(d.tokens) - 1; n >= d.first && d.tokens[n].mark == comma && t.is(opener) {
+		} else if t.is(opener) && d.tokens[n-1].mark == comma {
 			d.starts = true
 		}
 		if d.inQuote {
 			t.class |= quoted
 		}
+		if t.lex != nil && t.lex.votes != 0 && d.voted < maxVotes && (n == 0 || !t.is(upper)) {
+			d.votes += t.lex.votes
+			d.voted++
+		}
 	case quote:
 		d.inQuote = !d.inQuote
 	case semicolon, colon, dash, bracket:
 		d.starts = true
+	case stop, query:
+		d.closed, d.question = true, t.mark == query
 	}
-	d.tokens = append(d.tokens, t)
-	if t.mark == stop || t.mark == query || len(d.tokens)-d.first == maxSentence {
-		d.endSentence()
-		if t.mark == query {
-			d.question()
-		}
+	d.tokens = append(d.tokens, *t)
+	if len(d.tokens) == maxSentence {
+		d.closed = true
 	}
 }
 
-// closes adds a mark that sticks to the end of the sentence before: a closing
-// quotation mark or bracket, or one more full stop.
-func (d *doc) closes(t *token) bool {
-	n := len(d.sentences)
-	if t.mark == word || n == 0 || d.tokens[d.first-1].end != t.start || t.mark == quote && !d.inQuote {
+// sticks adds a mark to the sentence that has ended: a closing quotation mark or
+// bracket, or one more full stop.
+func (d *doc) sticks(t *token) bool {
+	n := len(d.tokens)
+	if t.mark == word || n == 0 || n > maxSentence || d.tokens[n-1].end != t.start || t.mark == quote && !d.inQuote {
 		return false
 	}
 	if t.mark == quote {
 		d.inQuote = false
 	}
 	d.tokens = append(d.tokens, *t)
-	d.first++
-	s := &d.sentences[n-1]
-	s.end = d.first
-	s.question = s.question || t.mark == query
+	d.question = d.question || t.mark == query
 	return true
 }
 
-// question marks the sentence just closed.
-func (d *doc) question() {
-	if n := len(d.sentences); n > 0 {
-		d.sentences[n-1].question = true
-	}
-}
-
+// endSentence judges the open sentence and forgets it.
 func (d *doc) endSentence() {
-	end := len(d.tokens)
-	if end == d.first {
+	if len(d.tokens) == 0 {
 		return
 	}
-	d.sentences = append(d.sentences, sentence{first: d.first, end: end, shape: d.shape, inferred: d.turn.inferred})
-	d.first = end
+	if d.want&names != 0 {
+		d.findNames()
+	}
+	if d.want&(memories|verdicts) != 0 {
+		d.findMemories()
+	}
+	d.before = span{d.tokens[0].start, d.tokens[len(d.tokens)-1].end}
+	d.tokens = d.tokens[:0]
+	d.closed, d.question = false, false
 }

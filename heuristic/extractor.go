@@ -20,7 +20,7 @@ type Extractor struct {
 type Option func(*Extractor)
 
 // WithClassifyMaxChars sets the longest free-form turn, in runes, that is
-// classified as a whole. Default ClassifyMaxChars; <= 0 classifies none; 1 to
+// classified as a whole where no sentence of it is a memory by itself. Default ClassifyMaxChars; <= 0 classifies none; 1 to
 // MinFactChars-1 is refused, see [ValidateClassifyMaxChars].
 func WithClassifyMaxChars(n int) Option {
 	return func(e *Extractor) { e.classifyMaxChars = n }
@@ -50,9 +50,9 @@ func New(opts ...Option) (*Extractor, error) {
 	return e, nil
 }
 
-// ExtractSalient returns the memories of a turn, most salient first. A short
-// free-form turn is classified as a whole; without a confident call, and for
-// every transcript or longer turn, [Typed] decides. Observed is "stated" for a
+// ExtractSalient returns the memories of a turn, most salient first:
+// what [Typed] finds, or else a short free-form turn that is classified as a
+// whole. Observed is "stated" for a
 // user or named speaker and "inferred" for the assistant of a transcript;
 // free-form text keeps the turn's own value, else o.DefaultObserved, else
 // "stated". A turn that is itself inferred stays so. Source, Date and Meta are
@@ -87,14 +87,15 @@ func (e *Extractor) ExtractSalient(ctx context.Context, t extract.Turn, o extrac
 }
 
 func (e *Extractor) results(text string) (rs []Result, transcript bool) {
-	d := read(text)
+	d := pass(text, memories|verdicts)
 	defer d.release()
-	if classifiable(text, e.classifyMaxChars) {
+	rs = d.typed()
+	if len(rs) == 0 && classifiable(text, e.classifyMaxChars) {
 		if r, ok := d.classify(); ok {
-			return []Result{r}, false
+			rs = append(rs, r)
 		}
 	}
-	return d.typed(), d.transcript
+	return rs, d.transcript
 }
 
 // observed is empty where the turn itself and then the options decide.

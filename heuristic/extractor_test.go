@@ -48,17 +48,21 @@ func TestExtractSalient(t *testing.T) {
 	require.Equal(t, "v", turn.Meta["k"], "a candidate owns its meta")
 }
 
-func TestExtractSalientClassifiesWholeFirst(t *testing.T) {
+func TestExtractSalientClassifiesWhole(t *testing.T) {
 	t.Parallel()
-	turn := extract.Turn{Text: "We decided to use Postgres instead of MySQL. We agreed on it with Ola in May."}
-	require.Len(t, extracted(t, turn, extract.Options{}), 1)
-	require.Equal(t, turn.Text, extracted(t, turn, extract.Options{})[0].Content)
-	require.Len(t, extracted(t, turn, extract.Options{}, WithClassifyMaxChars(0)), 2, "no whole-write classification")
-	require.Len(t, extracted(t, turn, extract.Options{}, WithClassifyMaxChars(40)), 2, "over the ceiling")
-
-	turn.Text = "Perhaps it rains. We decided to use Postgres instead of MySQL."
+	turn := extract.Turn{Text: "There was an outage. The culprit was found."}
 	cs := extracted(t, turn, extract.Options{})
-	require.Len(t, cs, 1, "no confident call falls through")
+	require.Len(t, cs, 1, "a lone marker in each sentence, two in the whole")
+	require.Equal(t, turn.Text, cs[0].Content)
+	require.Equal(t, "problem", cs[0].Kind)
+	require.Empty(t, extracted(t, turn, extract.Options{}, WithClassifyMaxChars(0)), "no whole-write classification")
+	require.Empty(t, extracted(t, turn, extract.Options{}, WithClassifyMaxChars(40)), "over the ceiling")
+
+	turn.Text = "We decided to use Postgres instead of MySQL. We agreed on it with Ola in May."
+	require.Len(t, extracted(t, turn, extract.Options{}), 2, "each sentence a memory")
+	turn.Text = "Perhaps it rains. We decided to use Postgres instead of MySQL."
+	cs = extracted(t, turn, extract.Options{})
+	require.Len(t, cs, 1)
 	require.Equal(t, "We decided to use Postgres instead of MySQL.", cs[0].Content)
 }
 

@@ -74,7 +74,7 @@ type Result struct {
 // turns as "Role: text" where Role is User, Assistant or a speaker's name,
 // separated by a blank line.
 func Typed(text string) []Result {
-	d := read(text)
+	d := pass(text, memories)
 	defer d.release()
 	return d.typed()
 }
@@ -92,7 +92,7 @@ func ClassifyWith(text string, maxChars int) (Kind, bool) {
 	if !classifiable(text, maxChars) {
 		return "", false
 	}
-	d := read(text)
+	d := pass(text, verdicts)
 	defer d.release()
 	r, ok := d.classify()
 	return r.Kind, ok
@@ -111,7 +111,7 @@ func ClassifyWith(text string, maxChars int) (Kind, bool) {
 //
 // Lower-case nouns ("pottery") are out of scope, and so is code.
 func Entities(text string) []string {
-	d := read(text)
+	d := pass(text, names)
 	defer d.release()
 	return d.entities()
 }

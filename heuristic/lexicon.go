@@ -1,6 +1,7 @@
 package heuristic
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -10,71 +11,100 @@ import (
 type lexeme struct {
 	form  string
 	class class
-	cues  []*cue
+	votes uint64 // for the languages it is a function word of, see tongue
+	bit   uint64 // of the sentence's set of words, see cue.needs
+	cues  []trial
 }
 
-// lexicon holds the folded form of every word the rules know. It is a hash
-// table with open addressing over the hash the tokeniser makes on its way, never
-// more than a quarter full.
+// trial is a cue that is tried at a word, unless the sentence lacks what one of
+// its other elements needs.
+type trial struct {
+	need
+	cue *cue
+}
+
+// lexicon holds the folded form of every word the rules know.
 var lexicon = newTable(buildLexicon())
 
+// wordTable is a hash table with open addressing over the hash the tokeniser
+// makes on its way, never more than a quarter full. A slot holds a part of the
+// hash and the number of an entry in sixteen bits each, so that the table stays
+// in the cache: most words of a text are looked up only to be found absent or
+// common.
 type wordTable struct {
-	slots []*lexeme
-	mask  uint64
+	slots   []uint32
+	entries []lexeme // from 1 on
+	mask    uint32
 }
 
-func newTable(lex map[string]*lexeme) wordTable {
+func newTable(entries []lexeme) wordTable {
 	size := 1
-	for size < 4*len(lex) {
+	for size < 4*len(entries) {
 		size *= 2
 	}
-	t := wordTable{make([]*lexeme, size), uint64(size - 1)}
-	for form, l := range lex {
-		i := hash(form) & t.mask
-		for t.slots[i] != nil {
+	t := wordTable{make([]uint32, size), entries, uint32(size - 1)}
+	for n := 1; n < len(entries); n++ {
+		h := hash(entries[n].form)
+		i := mix(h) & t.mask
+		for t.slots[i] != 0 {
 			i = (i + 1) & t.mask
 		}
-		t.slots[i] = l
+		t.slots[i] = h&^0xffff | uint32(n)
 	}
 	return t
 }
 
 // find returns the entry of a folded form, or nil.
-func (t *wordTable) find(folded []byte, h uint64) *lexeme {
-	for i := h & t.mask; ; i = (i + 1) & t.mask {
-		if l := t.slots[i]; l == nil || l.form == string(folded) {
-			return l
+func (t *wordTable) find(folded []byte, h uint32) *lexeme {
+	for i := mix(h) & t.mask; ; i = (i + 1) & t.mask {
+		s := t.slots[i]
+		if s == 0 {
+			return nil
+		}
+		if (s^h)>>16 == 0 {
+			if l := &t.entries[s&0xffff]; l.form == string(folded) {
+				return l
+			}
 		}
 	}
 }
 
 const (
-	hashStart = 14695981039346656037
-	hashPrime = 1099511628211
+	hashStart = 2166136261
+	hashPrime = 16777619
 )
 
-// hash is FNV-1a with its high half folded in, for the low bits pick the slot.
-func hash[T string | []byte](s T) uint64 {
-	h := uint64(hashStart)
+// hash is FNV-1a.
+func hash[T string | []byte](s T) uint32 {
+	h := uint32(hashStart)
 	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * hashPrime
+		h = (h ^ uint32(s[i])) * hashPrime
 	}
-	return h ^ h>>32
+	return h
 }
 
-func buildLexicon() map[string]*lexeme {
-	lex := make(map[string]*lexeme, 4096)
+// mix folds the high bits of a hash in, for the low bits pick the slot.
+func mix(h uint32) uint32 { return h ^ h>>15 }
+
+// buildLexicon lists the entries, from 1 on. Cues point into the list.
+func buildLexicon() []lexeme {
+	forms := make(map[string]*lexeme, 8192)
 	entry := func(form string) *lexeme {
-		l := lex[form]
+		l := forms[form]
 		if l == nil {
-			l = &lexeme{form: form}
-			lex[form] = l
+			l = &lexeme{form: form, bit: 1 << (mix(hash(form)) % 64)}
+			forms[form] = l
 		}
 		return l
 	}
-	for _, g := range wordClasses {
+	for _, g := range slices.Concat(wordClasses, nameClasses) {
 		for form := range strings.FieldsSeq(g.words) {
 			entry(form).class |= g.class
+		}
+	}
+	for t, words := range functionWords {
+		for form := range strings.FieldsSeq(words) {
+			entry(form).votes |= 1 << (8 * t)
 		}
 	}
 	for _, v := range irregularVerbs {
@@ -82,47 +112,45 @@ func buildLexicon() map[string]*lexeme {
 			entry(form).class |= past
 		}
 	}
-	id := 0
 	for _, t := range cueTables {
 		for i := range t.cues {
-			c := &t.cues[i]
-			c.kind, c.id = t.kind, id
-			id++
-			c.compile(entry)
+			t.cues[i].words(entry)
 		}
 	}
-	for form, l := range lex { // the endings that lookup reads off other words
-		switch {
+	entries := make([]lexeme, 1, len(forms)+1)
+	for _, form := range slices.Sorted(maps.Keys(forms)) {
+		l := *forms[form]
+		switch { // the endings that lookup reads off other words
 		case l.class&noVerb != 0:
 		case len(form) > 4 && strings.HasSuffix(form, "ed"):
 			l.class |= past
 		case len(form) > 5 && strings.HasSuffix(form, "ing"):
 			l.class |= gerund
 		}
+		entries = append(entries, l)
+		forms[form] = &entries[len(entries)-1]
 	}
-	byClass(lex)
-	return lex
-}
-
-// hang makes a cue be tried at the word.
-func (l *lexeme) hang(c *cue) {
-	if !slices.Contains(l.cues, c) {
-		l.cues = append(l.cues, c)
-	}
-}
-
-// byClass hangs the cues that open with a word class on every word of the class.
-func byClass(lex map[string]*lexeme) {
 	for _, t := range cueTables {
 		for i := range t.cues {
 			c := &t.cues[i]
-			if e := c.elems[c.anchor]; e.class != 0 {
-				for _, l := range lex {
-					if l.class&e.class != 0 {
-						l.hang(c)
-					}
-				}
+			c.kind = t.kind
+			c.compile(entry)
+			hang(c, entries)
+		}
+	}
+	return entries
+}
+
+// hang makes a cue be tried at the words its anchor accepts.
+func hang(c *cue, entries []lexeme) {
+	anchor := &c.elems[c.anchor]
+	for i := range entries {
+		if l := &entries[i]; l.class&anchor.class != 0 || slices.Contains(anchor.words, l) {
+			t := trial{need{^uint64(0), ^class(0)}, c}
+			if len(c.needs) > 0 {
+				t.need = c.needs[0]
 			}
+			l.cues = append(l.cues, t)
 		}
 	}
 }

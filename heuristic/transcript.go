@@ -6,10 +6,56 @@ import (
 	"unicode/utf8"
 )
 
-// turn is what one speaker says: text[body:end].
-type turn struct {
-	body, end int
-	inferred  bool
+// layout says where the turns of a transcript start.
+type layout uint8
+
+const (
+	freeForm   layout = iota
+	paragraphs        // each labelled paragraph is a turn
+	lines             // each line with a role is a turn
+)
+
+// labels reports whether a line may start a turn.
+func (l layout) labels(opensParagraph bool) bool {
+	return l == lines || l == paragraphs && opensParagraph
+}
+
+// turn reports whether a label starts a turn.
+func (l layout) turn(role bool) bool { return role || l == paragraphs }
+
+// layout tells whether the text that starts at i is a transcript: its first line
+// carries a role, or its first and another paragraph carry names. Where roles
+// open lines but no later paragraph, each such line is a turn.
+func (d *doc) layout(i int) layout {
+	_, role, _, ok := speaker(d.text, i)
+	if !ok {
+		return freeForm
+	}
+	labelled, roles := 0, 0
+	for opens := true; i < len(d.text); {
+		if _, role, _, ok := speaker(d.text, i); ok {
+			if opens {
+				labelled++
+			}
+			if role {
+				roles++
+			}
+		}
+		n := strings.IndexByte(d.text[i:], '\n')
+		if n < 0 {
+			break
+		}
+		opens = isBlank(d.text[i : i+n])
+		i += n + 1
+	}
+	d.transcript = role || labelled > 1
+	switch {
+	case !d.transcript:
+		return freeForm
+	case labelled > 1 || roles == 1:
+		return paragraphs
+	}
+	return lines
 }
 
 // roles are the labels that make a text a transcript wherever they open a line.
@@ -24,9 +70,8 @@ const maxLabel = 40
 // speaker reads the label at i: "User: " or "Maria Lopez: ". body is where the
 // words begin; role reports one of the known roles.
 func speaker(text string, i int) (body int, role, inferred, ok bool) {
-	line := text[i:min(len(text), i+maxLabel)]
-	n := strings.IndexByte(line, ':')
-	if n <= 0 || strings.IndexByte(line[:n], '\n') >= 0 {
+	n := labelEnd(text[i:min(len(text), i+maxLabel)])
+	if n <= 0 {
 		return 0, false, false, false
 	}
 	body = i + n + 1
@@ -36,7 +81,7 @@ func speaker(text string, i int) (body int, role, inferred, ok bool) {
 	for body < len(text) && text[body] == ' ' {
 		body++
 	}
-	name := line[:n]
+	name := text[i : i+n]
 	if n <= len("assistant") {
 		var folded [len("assistant")]byte
 		for i := range n {
@@ -47,6 +92,20 @@ func speaker(text string, i int) (body int, role, inferred, ok bool) {
 		}
 	}
 	return body, false, false, named(name)
+}
+
+// labelEnd is the index of the colon of a label, or -1. It gives up at the first
+// byte that no label holds.
+func labelEnd(s string) int {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == ':':
+			return i
+		case c < ' ' || c == ',' || c == '!' || c == '?' || c == ';':
+			return -1
+		}
+	}
+	return -1
 }
 
 // named reports whether a label looks like a speaker's name: one to three
@@ -70,65 +129,4 @@ func named(s string) bool {
 		words++
 	}
 	return words <= 3
-}
-
-// splitTurns finds the speakers of a transcript, or takes the whole text as one
-// turn. A text is a transcript when its first line carries a role, or when its
-// first and another paragraph carry names. Where roles open lines but no later
-// paragraph, each such line is a turn.
-func (d *doc) splitTurns() {
-	text := d.text
-	start := len(text) - len(strings.TrimLeft(text, " \t\r\n"))
-	_, role, _, ok := speaker(text, start)
-	if ok {
-		paragraphs, lines := d.labels(start)
-		d.transcript = role || paragraphs > 1
-		if d.transcript {
-			d.cutTurns(start, paragraphs > 1 || lines == 1)
-			return
-		}
-	}
-	d.turns = append(d.turns, turn{body: start, end: len(text)})
-}
-
-// eachLine calls f with the start of every line from i on and whether it opens a
-// paragraph.
-func eachLine(text string, i int, f func(i int, opens bool)) {
-	opens := true
-	for i < len(text) {
-		f(i, opens)
-		n := strings.IndexByte(text[i:], '\n')
-		if n < 0 {
-			return
-		}
-		opens = strings.TrimSpace(text[i:i+n]) == ""
-		i += n + 1
-	}
-}
-
-// labels counts the labelled paragraphs, and the lines that carry a role.
-func (d *doc) labels(start int) (paragraphs, lines int) {
-	eachLine(d.text, start, func(i int, opens bool) {
-		_, role, _, ok := speaker(d.text, i)
-		if ok && opens {
-			paragraphs++
-		}
-		if role {
-			lines++
-		}
-	})
-	return paragraphs, lines
-}
-
-func (d *doc) cutTurns(start int, paragraphs bool) {
-	eachLine(d.text, start, func(i int, opens bool) {
-		body, role, inferred, ok := speaker(d.text, i)
-		if !ok || paragraphs && !opens || !paragraphs && !role {
-			return
-		}
-		if n := len(d.turns); n > 0 {
-			d.turns[n-1].end = i
-		}
-		d.turns = append(d.turns, turn{body: body, end: len(d.text), inferred: inferred})
-	})
 }

@@ -12,16 +12,15 @@ var kinds = [...]Kind{KindDecision, KindPreference, KindProblem, KindHowto, Kind
 const (
 	longSentence     = 200
 	veryLongSentence = 500
+	shortStory       = 60 // a story told in less is small talk
 )
-
-// span is a range of tokens.
-type span struct{ first, end int }
 
 // verdict is what the markers of a sentence, or of a whole text, add up to.
 type verdict struct {
-	cues    [len(kinds)]int // distinct cues that are not weak
-	lead    [len(kinds)]int // 1 + the token of the first of them
-	weak    [len(kinds)]int // distinct weak cues
+	cues    [len(kinds)]int  // distinct cues that are not weak
+	lead    [len(kinds)]int  // 1 + the token of the first of them
+	weak    [len(kinds)]int  // distinct weak cues
+	sober   [len(kinds)]bool // some of them tell no story
 	support support
 }
 
@@ -49,20 +48,36 @@ func (s support) count() int {
 }
 
 // best returns the kind the cues speak for most and its number of markers.
-func (v *verdict) best(inferred bool) (kind Kind, markers int) {
+func (v *verdict) best(inferred, chat bool) (kind Kind, markers int) {
 	top := -1
 	for k := range kinds {
 		if v.cues[k] == 0 || inferred && kinds[k] == KindPreference {
 			continue // an assistant has no preferences worth keeping
 		}
-		if top < 0 || v.cues[k] > v.cues[top] || v.cues[k] == v.cues[top] && v.lead[k] < v.lead[top] {
+		if top < 0 || v.before(k, top) {
 			top = k
 		}
 	}
 	if top < 0 {
 		return "", 0
 	}
-	return kinds[top], v.cues[top] + v.weak[top] + v.support.count()
+	markers = v.cues[top] + v.weak[top] + v.support.count()
+	if chat && !v.sober[top] {
+		markers--
+	}
+	return kinds[top], markers
+}
+
+// before reports whether kind k speaks louder than kind j: cues that tell no story
+// first, then more cues, then the earlier one.
+func (v *verdict) before(k, j int) bool {
+	if v.sober[k] != v.sober[j] {
+		return v.sober[k]
+	}
+	if v.cues[k] != v.cues[j] {
+		return v.cues[k] > v.cues[j]
+	}
+	return v.lead[k] < v.lead[j]
 }
 
 // confidence turns a number of distinct markers and a length in runes into
@@ -78,22 +93,36 @@ func confidence(markers, length int) float64 {
 	return min(1, float64(score)/5)
 }
 
-// judge weighs one sentence. vetoed reports that something spoke against it,
-// mute that the rest of the turn is no statement.
-func (d *doc) judge(s *sentence) (v verdict, vetoed, mute bool) {
+// judge weighs the open sentence. vetoed reports that something spoke against
+// it, mute that the rest of the turn is no statement.
+func (d *doc) judge() (v verdict, vetoed, mute bool) {
 	d.hits = d.hits[:0]
+	var bits uint64
+	var classes class
+	for i := range d.tokens {
+		t := &d.tokens[i]
+		classes |= t.class
+		if t.lex != nil {
+			bits |= t.lex.bit
+		}
+	}
 	vetoes := 0
-	for i := s.first; i < s.end; i++ {
+	for i := range d.tokens {
 		t := &d.tokens[i]
 		if t.lex == nil || t.is(quoted) {
 			continue
 		}
-		for _, c := range t.lex.cues {
-			if s.question && c.mode&asks == 0 {
+		for k := range t.lex.cues {
+			try := &t.lex.cues[k]
+			if try.bits&bits == 0 && try.class&classes == 0 {
 				continue
 			}
-			h, ok := c.find(d.tokens, i, s.first, s.end)
-			if !ok || c.mode&denied == 0 && d.denied(h.first, s.first) {
+			c := try.cue
+			if d.question && c.mode&asks == 0 || !c.possible(bits, classes) {
+				continue
+			}
+			h, ok := c.find(d.tokens, i)
+			if !ok || c.mode&denied == 0 && d.denied(h.first) {
 				continue
 			}
 			if c.kind == "" {
@@ -103,12 +132,12 @@ func (d *doc) judge(s *sentence) (v verdict, vetoed, mute bool) {
 			d.hits = append(d.hits, h)
 		}
 	}
-	conditional := d.conditional(s)
+	conditional := d.conditional()
 	for i, h := range d.hits {
 		if h.cue.kind == "" || d.repeated(i) {
 			continue
 		}
-		if vetoes > 0 && d.spokenAgainst(h, s) || conditional && h.cue.mode&when == 0 {
+		if vetoes > 0 && d.spokenAgainst(h) || conditional && h.cue.mode&when == 0 {
 			vetoed = true
 			continue
 		}
@@ -118,15 +147,16 @@ func (d *doc) judge(s *sentence) (v verdict, vetoed, mute bool) {
 			continue
 		}
 		v.cues[k]++
+		v.sober[k] = v.sober[k] || h.cue.mode&story == 0
 		if v.lead[k] == 0 || h.first < v.lead[k]-1 {
 			v.lead[k] = h.first + 1
 		}
-		if h.cue.verb && d.hasObject(h, s) {
+		if n := d.object(h); h.cue.verb && (n > 2 || n == 2 && h.cue.mode&story == 0) {
 			v.support |= hasObject
 		}
 	}
 	if hasCue(&v) {
-		v.support |= d.support(s)
+		v.support |= d.support()
 	}
 	return v, vetoed || vetoes > 0 || conditional && !hasCue(&v), mute
 }
@@ -144,8 +174,8 @@ func kindIndex(k Kind) int {
 
 // denied reports whether a negation stands among the three words before the
 // token at i.
-func (d *doc) denied(i, lo int) bool {
-	for n := 0; n < 3 && i > lo; n++ {
+func (d *doc) denied(i int) bool {
+	for n := 0; n < 3 && i > 0; n++ {
 		i--
 		if d.tokens[i].mark != word {
 			return false
@@ -180,7 +210,7 @@ func (d *doc) repeated(i int) bool {
 // spokenAgainst reports whether a veto reaches a hit: it stands in the same
 // stretch between semicolons and dashes, or before it where it only reaches
 // forward.
-func (d *doc) spokenAgainst(h hit, s *sentence) bool {
+func (d *doc) spokenAgainst(h hit) bool {
 	for _, o := range d.hits {
 		if o.cue.kind != "" {
 			continue
@@ -205,9 +235,9 @@ func (d *doc) parted(lo, hi int) bool {
 	return false
 }
 
-// conditional reports whether a sentence opens with a condition.
-func (d *doc) conditional(s *sentence) bool {
-	for i := s.first; i < s.end; i++ {
+// conditional reports whether the sentence opens with a condition.
+func (d *doc) conditional() bool {
+	for i := range d.tokens {
 		t := &d.tokens[i]
 		if t.mark != word && t.mark != comma {
 			continue
@@ -219,21 +249,19 @@ func (d *doc) conditional(s *sentence) bool {
 	return false
 }
 
-// hasObject reports whether a clause goes on after a cue with at least two words
-// of content.
-func (d *doc) hasObject(h hit, s *sentence) bool {
-	n := 0
-	for i := h.end; i < s.end && d.tokens[i].mark == word; i++ {
+// object counts the words of content with which a clause goes on after a cue.
+func (d *doc) object(h hit) (n int) {
+	for i := h.end; i < len(d.tokens) && d.tokens[i].mark == word; i++ {
 		if t := &d.tokens[i]; !t.is(function) || t.is(code) {
 			n++
 		}
 	}
-	return n >= 2
+	return n
 }
 
-// support gathers the further evidence of a sentence.
-func (d *doc) support(s *sentence) (e support) {
-	for i := s.first; i < s.end; i++ {
+// support gathers the further evidence of the sentence.
+func (d *doc) support() (e support) {
+	for i := range d.tokens {
 		t := &d.tokens[i]
 		if t.mark != word || t.is(quoted) {
 			continue
@@ -253,53 +281,164 @@ func (d *doc) support(s *sentence) (e support) {
 			e |= hasContrast
 		case t.is(scope):
 			e |= hasScope
-		case nameWord(t) && !t.is(single) && (i > s.first || t.is(signal|caps)):
+		case t.is(upper|caps|signal|tool) && !t.is(single|function) && (i > 0 || t.is(signal|caps)):
 			e |= hasName
 		}
 	}
 	return e
 }
 
-// typed judges every sentence and keeps the most confident.
-func (d *doc) typed() []Result {
-	d.out = d.out[:0]
-	mute := false
-	turn := 0
-	for i := range d.sentences {
-		s := &d.sentences[i]
-		for turn+1 < len(d.turns) && d.tokens[s.first].start >= d.turns[turn].end {
-			turn, mute = turn+1, false
+// found is a result in the making: where it stands, and by how many further
+// sentences it is carried on.
+type found struct {
+	Result
+	at      span
+	further int
+}
+
+// whole is what the sentences of a text add up to when it is classified.
+type whole struct {
+	sum       verdict
+	sizes     [len(kinds)]int // runes of the sentences of a kind
+	total     int             // runes of all
+	sentences int
+	refused   bool // some sentence rules a verdict out
+}
+
+// findMemories judges the open sentence and keeps what it holds.
+func (d *doc) findMemories() {
+	w := &d.whole
+	w.sentences++
+	if d.mute || !d.statement() {
+		w.refused = true
+		return
+	}
+	v, vetoed, mute := d.judge()
+	d.mute = mute
+	w.refused = w.refused || vetoed || mute || d.question && !hasCue(&v)
+	if mute {
+		return
+	}
+	at := span{d.tokens[0].start, d.tokens[len(d.tokens)-1].end}
+	n := utf8.RuneCountInString(d.text[at.first:at.end])
+	if d.want&verdicts != 0 {
+		w.add(&v, n)
+	}
+	if d.want&memories == 0 {
+		return
+	}
+	kind, markers := v.best(d.inferred, d.speaksOfYou() || n < shortStory)
+	c := confidence(markers, n)
+	switch {
+	case kind != "" && n >= MinFactChars && c >= MinConfidence:
+		if d.anaphor() && d.before.end > 0 && !d.kept(d.before) {
+			at.first = d.before.first // what "it" or "they" stands for
 		}
-		if mute || !d.statement(s) {
+		d.keep(Result{Kind: kind, Confidence: c, Inferred: d.inferred}, at)
+	case !vetoed && !d.question && d.goesOn():
+		d.carryOn(at)
+	}
+}
+
+// anaphor reports whether the sentence opens with a word for something said
+// before.
+func (d *doc) anaphor() bool {
+	for i := range d.tokens {
+		t := &d.tokens[i]
+		if t.mark != word && t.mark != comma {
 			continue
 		}
-		v, _, m := d.judge(s)
-		if mute = m; mute {
-			continue
+		if t.is(third) {
+			return true
 		}
-		kind, markers := v.best(s.inferred)
-		if kind == "" {
-			continue
-		}
-		evidence, n := d.evidence(s)
-		if c := confidence(markers, n); n >= MinFactChars && c >= MinConfidence {
-			d.keep(Result{Kind: kind, Confidence: c, Evidence: evidence, Inferred: s.inferred})
+		if !t.is(opener) {
+			switch d.word(i) {
+			case "This", "That", "These", "Those", "That's", "this", "that", "these", "those", "that's":
+				return true
+			}
+			return false
 		}
 	}
+	return false
+}
+
+// goesOn reports whether the sentence goes on with the subject of the one
+// before, which it leaves out: "Wants to …", "Will start …".
+func (d *doc) goesOn() bool {
+	t := &d.tokens[0]
+	if t.mark != word || t.is(first|own|second|third) {
+		return false
+	}
+	w := d.word(0)
+	if t.is(auxil|gerund) || w == "Want" || w == "Need" || d.verbless() {
+		return true
+	}
+	if n := len(w) - 1; n > 2 && w[n] == 's' {
+		var buf [maxWord]byte
+		b := appendLower(buf[:0], w)
+		return classOf(b[:n])&(command|do|ask) != 0
+	}
+	return false
+}
+
+// verbless reports whether the sentence has no verb that shows, and speaks of
+// nobody: a fragment that gives the reason or the detail of what was said.
+func (d *doc) verbless() bool {
+	n := 0
+	for i := range d.tokens {
+		if t := &d.tokens[i]; t.mark == word {
+			if t.is(auxil|past|first|second|third) && !t.is(code) || i == 0 && t.is(opener) {
+				return false
+			}
+			n++
+		}
+	}
+	return n > 2
+}
+
+func (d *doc) speaksOfYou() bool {
+	for i := range d.tokens {
+		if d.tokens[i].is(second) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *whole) add(v *verdict, runes int) {
+	w.total += runes
+	for k := range kinds {
+		if v.cues[k] > 0 {
+			w.sizes[k] += runes
+		}
+		w.sum.cues[k] += v.cues[k]
+		w.sum.weak[k] += v.weak[k]
+		w.sum.sober[k] = w.sum.sober[k] || v.sober[k]
+		if w.sum.lead[k] == 0 {
+			w.sum.lead[k] = v.lead[k]
+		}
+	}
+	w.sum.support |= v.support
+}
+
+// typed returns the memories found.
+func (d *doc) typed() []Result {
 	if len(d.out) == 0 {
 		return nil
 	}
 	out := make([]Result, len(d.out))
-	for i, r := range d.out {
-		r.Content = content(r.Evidence)
-		out[i] = r
+	for i, f := range d.out {
+		f.Evidence = d.text[f.at.first:f.at.end]
+		f.Content = content(f.Evidence)
+		out[i] = f.Result
 	}
 	return out
 }
 
-// keep adds a result. Past the cap the least confident goes, of equals the last.
-func (d *doc) keep(r Result) {
-	d.out = append(d.out, r)
+// keep adds a result that rests on a range of bytes. Past the cap the least
+// confident goes, of equals the last.
+func (d *doc) keep(r Result, at span) {
+	d.out = append(d.out, found{r, at, 0})
 	if len(d.out) <= MaxPerExchange {
 		return
 	}
@@ -312,29 +451,43 @@ func (d *doc) keep(r Result) {
 	d.out = append(d.out[:least], d.out[least+1:]...)
 }
 
-// statement reports whether a sentence is prose. A list item must read like a
-// sentence: it closes with a full stop, or speaks of somebody.
-func (d *doc) statement(s *sentence) bool {
-	switch s.shape {
+// kept reports whether a sentence is part of the last result.
+func (d *doc) kept(s span) bool {
+	n := len(d.out)
+	return n > 0 && d.out[n-1].at.end == s.end
+}
+
+// maxFurther bounds the sentences that a memory is carried on by.
+const maxFurther = 2
+
+// carryOn adds the open sentence to the memory in the one before.
+func (d *doc) carryOn(at span) {
+	if d.before.end == 0 || !d.kept(d.before) {
+		return
+	}
+	if last := &d.out[len(d.out)-1]; last.further < maxFurther {
+		last.at.end = at.end
+		last.further++
+	}
+}
+
+// statement reports whether the open sentence is prose. A list item must read
+// like a sentence: it closes with a full stop, or speaks of somebody.
+func (d *doc) statement() bool {
+	switch d.shape {
 	case prose:
 		return true
 	case item:
-		if m := d.tokens[s.end-1].mark; m == stop {
+		if d.tokens[len(d.tokens)-1].mark == stop {
 			return true
 		}
-		for i := s.first; i < s.end; i++ {
+		for i := range d.tokens {
 			if d.tokens[i].is(first | own | second) {
 				return true
 			}
 		}
 	}
 	return false
-}
-
-// evidence is the verbatim span of a sentence and its length in runes.
-func (d *doc) evidence(s *sentence) (string, int) {
-	e := d.text[d.tokens[s.first].start:d.tokens[s.end-1].end]
-	return e, utf8.RuneCountInString(e)
 }
 
 // content is evidence on one line.
@@ -362,39 +515,14 @@ func classifiable(text string, maxChars int) bool {
 // together, the verdict must be unhedged, and sentences of the kind must make up
 // most of the text.
 func (d *doc) classify() (Result, bool) {
-	if d.transcript || len(d.sentences) == 0 {
+	w := &d.whole
+	if d.transcript || w.sentences == 0 || w.refused {
 		return Result{}, false
 	}
-	var sum verdict
-	var sizes [len(kinds)]int
-	total := 0
-	for i := range d.sentences {
-		s := &d.sentences[i]
-		if !d.statement(s) {
-			return Result{}, false
-		}
-		v, vetoed, mute := d.judge(s)
-		if vetoed || mute || s.question && !hasCue(&v) {
-			return Result{}, false
-		}
-		_, n := d.evidence(s)
-		total += n
-		for k := range kinds {
-			if v.cues[k] > 0 {
-				sizes[k] += n
-			}
-			sum.cues[k] += v.cues[k]
-			sum.weak[k] += v.weak[k]
-			if sum.lead[k] == 0 {
-				sum.lead[k] = v.lead[k]
-			}
-		}
-		sum.support |= v.support
-	}
-	kind, markers := sum.best(false)
+	kind, markers := w.sum.best(false, false)
 	evidence := strings.TrimSpace(d.text)
 	c := confidence(markers, utf8.RuneCountInString(evidence))
-	if kind == "" || c < MinConfidence || sizes[kindIndex(kind)]*3 < total*2 {
+	if kind == "" || c < MinConfidence || w.sizes[kindIndex(kind)]*3 < w.total*2 {
 		return Result{}, false
 	}
 	return Result{Kind: kind, Content: content(evidence), Confidence: c, Evidence: evidence}, true

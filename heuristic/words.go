@@ -1,11 +1,14 @@
 package heuristic
 
-// wordClasses are the word lists of the rules, in folded form. A word may stand
-// in several.
-var wordClasses = []struct {
+// wordClass lists words of a class, in folded form.
+type wordClass struct {
 	class class
 	words string
-}{
+}
+
+// wordClasses are the word lists of the rules, in folded form. A word may stand
+// in several.
+var wordClasses = []wordClass{
 	{first | function, `i we i'm we're i've we've i'll we'll i'd we'd us me myself ourselves`},
 	{own | determin | function, `my our`},
 	{second | function, `you you're you've you'll you'd your yours y'all`},
@@ -17,14 +20,13 @@ var wordClasses = []struct {
 	{filler | function, `also just really then now already finally always usually generally actually basically simply only still even currently recently strongly definitely officially eventually ever both all so far ultimately mostly typically normally certainly clearly obviously immediately quickly quite very too`},
 	{opener | function, `ok okay sure well so and but or yes yeah yep no nope hey hi hello thanks also anyway right alright oh ah um hmm wow please then great cool nice good perfect fine actually honestly update note fyi btw because since as that which while yet plus still again sorry congrats bye awesome absolutely totally`},
 	{function, `of in on at to for from by with about into over under after before between through during against without within along across behind beyond near off onto upon toward towards via per than like as if when whenever while where who whom whose what which why how because since until unless although though whether there here up down out again once more most much many few less least other others such same own else instead rather not never none nothing something anything everything someone anyone everyone nobody everybody anybody let let's that's there's here's what's who's where's how's and or but nor yet
-		one two three four five six seven eight nine ten first second third last next
-		new old good bad great big small best better worst worse sure true false open close dear sir madam
+		first second third last next sure sir madam
 		yes no ok okay hey hi hello thanks thank welcome bye goodbye cheers congrats congratulations please sorry wow oh ah hmm haha lol yay yeah yep nope awesome amazing cool nice
 		today tomorrow yesterday tonight morning afternoon evening night noon midnight week weekend month year day
 		btw fyi eta asap tbd todo tba imo imho aka faq rsvp lgtm wip ps pps am pm
 		mom mum mommy mummy dad daddy grandma grandpa granny auntie aunt uncle nana papa mama
-		got get gets getting going gone go went come came make made take took see saw look looks looking sounds seems want wanted need needed know knew think thought say said says tell told ask asked give gave keep kept put set try tried use used using call called find found feel felt work works working start started stop stopped run help show play read write meet talk remember forget check click press choose select save export settings add remove update delete send sent buy bought
 		absolutely definitely maybe perhaps however meanwhile furthermore moreover additionally finally lastly secondly firstly therefore thus hence otherwise especially currently recently usually sometimes often always ever never soon later early late almost nearly already yet still just only even also too very quite really`},
+	{common, `one two three four five six seven eight nine ten new old good bad great big small best better worst worse true false open close dear happy settings export`},
 	{month, `january february march april june july august september october november december jan feb apr jun jul aug sept sep oct nov dec may`},
 	{weekday, `monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun mondays tuesdays wednesdays thursdays fridays saturdays sundays weekdays weekends`},
 	{timeWord, `yesterday today tomorrow tonight last next ago recently morning afternoon evening week month year weekend weeks months years quarter sprint since birthday summer winter spring autumn fall christmas easter lately deadline daily weekly nightly monthly yearly hourly`},
@@ -43,7 +45,7 @@ var wordClasses = []struct {
 	{feast, `black cyber ash palm fat bloody casual holy shrove giving`},
 	{noVerb, `everything anything something nothing during morning evening spring string ceiling king ring wing thing bring sing speed breed indeed hundred sacred naked wicked interesting boring amazing exciting wedding meeting need seed feed red`},
 	{function, `ceo cfo cto coo vp hr pm qa pr prs po ar ci cd api apis sdk ui ux id ids url urls pdf csv json yaml xml html css sql os pc tv cli ide orm dns sre dev prod ops ok ram cpu gpu ttl utc http https ssh vpn e2e us dsn tls ssl ip tcp udp rest crud kpi okr roi faq ai llm ml`},
-	{past, `went had was were did`},
+	{past, `went had did`},
 	{work, `met talked discussed reviewed synced chatted spoke called planned meeting looked checked asked said mentioned thought wondered saw heard read tried wanted needed noticed tested pinged emailed joined started pushed merged opened`},
 }
 
@@ -61,4 +63,8 @@ var irregularVerbs = [][]string{
 	{"sleep", "slept"}, {"stick", "stuck"}, {"swim", "swam", "swum"}, {"tell", "told"}, {"throw", "threw", "thrown"},
 	{"wear", "wore", "worn"}, {"cut", "cut"}, {"drop", "dropped"}, {"stop", "stopped"}, {"freeze", "froze", "frozen"}, {"shut", "shut"},
 	{"bite", "bit", "bitten"}, {"become", "became"}, {"lead", "led"}, {"learn", "learnt"}, {"win", "won"}, {"lie", "lay"},
+	{"sit", "sat"}, {"stand", "stood"}, {"understand", "understood"}, {"wake", "woke", "woken"}, {"pay", "paid"}, {"lay", "laid"}, {"shake", "shook", "shaken"},
+	{"steal", "stole", "stolen"}, {"tear", "tore", "torn"}, {"swear", "swore", "sworn"}, {"rise", "rose", "risen"}, {"sink", "sank", "sunk"}, {"shine", "shone"},
+	{"shoot", "shot"}, {"show", "showed", "shown"}, {"forget", "forgot", "forgotten"}, {"forgive", "forgave"}, {"hide", "hid", "hidden"}, {"blow", "blew", "blown"},
+	{"drink", "drank", "drunk"}, {"dig", "dug"}, {"deal", "dealt"}, {"feed", "fed"}, {"flee", "fled"}, {"spread", "spread"}, {"strike", "struck"}, {"sweep", "swept"}, {"weep", "wept"}, {"wind", "wound"}, {"withdraw", "withdrew"}, {"overcome", "overcame"}, {"undergo", "underwent"}, {"rebuild", "rebuilt"},
 }

@@ -64,7 +64,7 @@ func (c *chatConversation) read(f *file, line int) {
 	id := cmp.Or(c.ConversationID, c.ID)
 	path := c.path(f, line)
 	if len(path) == 0 {
-		f.skip("empty_conversation")
+		f.skip(skipEmptyConversation)
 		return
 	}
 	conv := f.conversation(id)
@@ -93,7 +93,7 @@ func (c *chatConversation) read(f *file, line int) {
 	conv.end()
 	for _, node := range c.Mapping { // what the path left
 		if node != nil && node.Message != nil {
-			f.skip("branch")
+			f.skip(skipBranch)
 		}
 	}
 }
@@ -148,24 +148,23 @@ func (n *chatNode) date() stamp {
 
 // reason says why a message is no turn.
 func (m *chatMessage) reason() string {
-	switch role := m.Author.Role; {
-	case role == "system":
-		return "system_role"
-	case role == "tool":
-		return "tool_result"
+	role, reason := roleOf(m.Author.Role)
+	switch {
+	case reason == skipSystem, reason == skipToolResult:
+		return reason
 	case m.Content.Type == "thoughts" || m.Content.Type == "reasoning_recap":
-		return "thinking"
+		return skipThinking
 	case m.Metadata.Hidden || m.Weight != nil && *m.Weight == 0:
-		return "hidden"
+		return skipHidden
 	case role == RoleAssistant && m.Recipient != "" && m.Recipient != "all":
-		return "tool_call" // "bio" among them, which reads like the user's own words
+		return skipToolCall // "bio" among them, which reads like the user's own words
 	case m.Content.Type == "":
-		return "empty"
-	case role != RoleUser && role != RoleAssistant, m.Content.Type != "text" && m.Content.Type != "multimodal_text":
-		return "non_message"
+		return skipEmpty
+	case reason != "", m.Content.Type != typeText && m.Content.Type != "multimodal_text":
+		return skipNonMessage
 	}
 	return ""
 }
 
 // isSpoken keeps what was typed or said.
-func isSpoken(b block) bool { return b.Type == "text" || b.ContentType == "audio_transcription" }
+func isSpoken(b block) bool { return b.Type == typeText || b.ContentType == "audio_transcription" }

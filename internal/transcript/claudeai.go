@@ -57,7 +57,7 @@ func (c *claudeConversation) read(f *file, line int) {
 		messages = c.Messages
 	}
 	if len(messages) == 0 {
-		f.skip("empty_conversation")
+		f.skip(skipEmptyConversation)
 		return
 	}
 	conv := f.conversation(c.UUID)
@@ -67,11 +67,11 @@ func (c *claudeConversation) read(f *file, line int) {
 	seen := map[string]bool{}
 	for i, m := range messages {
 		if path != nil && !path[m.UUID] {
-			f.skip("branch")
+			f.skip(skipBranch)
 			continue
 		}
 		if m.UUID != "" && seen[m.UUID] {
-			f.skip("duplicate")
+			f.skip(skipDuplicate)
 			continue
 		}
 		seen[m.UUID] = true
@@ -93,14 +93,10 @@ func (c *claudeConversation) read(f *file, line int) {
 
 // turn is the turn in a message, without its date, or the reason why there is none.
 func (m *claudeMessage) turn() (t Turn, reason string) {
-	t = Turn{ExternalID: m.UUID}
-	switch cmp.Or(m.Sender, m.Role) {
-	case "human", "user":
-		t.Role = RoleUser
-	case "assistant":
-		t.Role = RoleAssistant
-	default:
-		return t, "non_message"
+	role, reason := roleOf(cmp.Or(m.Sender, m.Role))
+	t = Turn{ExternalID: m.UUID, Role: role}
+	if reason != "" {
+		return t, reason
 	}
 	t.Text = m.Content.text(isText)
 	if len(m.Content) == 0 {
@@ -109,11 +105,11 @@ func (m *claudeMessage) turn() (t Turn, reason string) {
 	switch {
 	case t.Text != "":
 	case m.Content.has("tool_use", "tool_result"):
-		reason = "tool_call"
+		reason = skipToolCall
 	case slices.ContainsFunc(m.Attachments, func(a attachment) bool { return a.Text != "" }):
-		reason = "attachment"
+		reason = skipAttachment
 	default:
-		reason = "empty"
+		reason = skipEmpty
 	}
 	return t, reason
 }

@@ -19,8 +19,8 @@ var claudeCode = format{
 	name:  "claude-code",
 	grows: true,
 	match: func(keys map[string]json.RawMessage) bool {
-		return is(keys, "type", "user", "assistant") && has(keys, "message") ||
-			has(keys, "type", "sessionId") || has(keys, "type", "leafUuid") || is(keys, "type", "file-history-snapshot")
+		return isType(keys, RoleUser, RoleAssistant) && has(keys, "message") ||
+			has(keys, "type", "sessionId") || has(keys, "type", "leafUuid") || isType(keys, "file-history-snapshot")
 	},
 	read: readClaudeCode,
 }
@@ -50,9 +50,8 @@ type claudeLine struct {
 }
 
 func readClaudeCode(f *file) {
-	const notUsers = "the log of a subagent: its prompts are not the user's"
 	if name := filepath.ToSlash(f.path); strings.Contains(name, "/subagents/") || strings.HasPrefix(path.Base(name), "agent-") {
-		f.leave("subagent_file", notUsers)
+		f.leaveSubagent()
 		return
 	}
 	c := f.conversation("")
@@ -68,9 +67,9 @@ func readClaudeCode(f *file) {
 		t.Date = c.at(f.date(l.Timestamp, rec.line))
 		id := maphash.String(f.im.seed, t.ExternalID)
 		if _, ok := seen[id]; ok && reason == "" {
-			reason = "duplicate"
+			reason = skipDuplicate
 		}
-		if reason == "sidechain" {
+		if reason == skipSidechain {
 			sidechains++
 		}
 		if reason != "" {
@@ -92,7 +91,7 @@ func readClaudeCode(f *file) {
 	}
 	c.end()
 	if turns == 0 && sidechains > 0 {
-		f.leave("subagent_file", notUsers)
+		f.leaveSubagent()
 	}
 }
 
@@ -101,7 +100,7 @@ func (l *claudeLine) turn() (t Turn, reason string) {
 	t = Turn{ExternalID: l.UUID, Role: RoleUser}
 	switch queued := l.Type == "attachment" && l.Attachment.Type == "queued_command"; {
 	case l.Sidechain:
-		return t, "sidechain"
+		return t, skipSidechain
 	case queued && (l.Attachment.Mode == "" || l.Attachment.Mode == "prompt"):
 		// Typed while a tool ran. It has no uuid.
 		prompt := l.Attachment.Prompt.text(isText)
@@ -110,15 +109,15 @@ func (l *claudeLine) turn() (t Turn, reason string) {
 		}
 		t.ExternalID = "q:" + contentID(l.SessionID, l.Timestamp.raw, prompt)
 		t.Text, reason = claudePrompt(l.Attachment.Prompt)
-	case l.Type != "user" && l.Type != "assistant":
-		return t, "meta_line"
+	case l.Type != RoleUser && l.Type != RoleAssistant:
+		return t, skipMetaLine
 	case l.Meta:
-		return t, "meta"
+		return t, skipMeta
 	case l.Summary || l.Invisible:
-		return t, "compact_summary"
+		return t, skipSummary
 	case l.APIError || l.Message.Model == "<synthetic>":
-		return t, "synthetic"
-	case l.Type == "user":
+		return t, skipSynthetic
+	case l.Type == RoleUser:
 		t.Text, reason = claudePrompt(l.Message.Content)
 	default:
 		t.Role = RoleAssistant
@@ -138,17 +137,17 @@ func claudePrompt(c content) (text, reason string) {
 	}
 	switch text = c.text(isText); {
 	case text == "" && typed != "":
-		return "", "injected"
+		return "", skipInjected
 	case text == "" && c.has("tool_result"):
-		return "", "tool_result"
+		return "", skipToolResult
 	case text == "":
-		return "", "empty"
+		return "", skipEmpty
 	case strings.HasPrefix(text, "[Request interrupted by user"):
-		return "", "interrupt"
+		return "", skipInterrupt
 	}
 	for _, prefix := range []string{"<command-", "<local-command", "<bash-input>", "<bash-stdout>", "<bash-stderr>"} {
 		if strings.HasPrefix(text, prefix) {
-			return "", "command"
+			return "", skipCommand
 		}
 	}
 	return text, ""
@@ -158,11 +157,11 @@ func claudeAnswer(c content) (text, reason string) {
 	switch text = c.text(isText); {
 	case text != "":
 	case c.has("tool_use", "server_tool_use"):
-		reason = "tool_call"
+		reason = skipToolCall
 	case c.has("thinking", "redacted_thinking"):
-		reason = "thinking"
+		reason = skipThinking
 	default:
-		reason = "empty"
+		reason = skipEmpty
 	}
 	return text, reason
 }

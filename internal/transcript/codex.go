@@ -18,7 +18,7 @@ var codex = format{
 	name:  "codex",
 	grows: true,
 	match: func(keys map[string]json.RawMessage) bool {
-		return is(keys, "type", "session_meta", "turn_context", "response_item", "event_msg", "compacted") && has(keys, "payload") ||
+		return isType(keys, "session_meta", "turn_context", "response_item", codexEvent, "compacted") && has(keys, "payload") ||
 			has(keys, "id", "timestamp", "instructions")
 	},
 	read: readCodex,
@@ -31,7 +31,7 @@ func readCodex(f *file) {
 		if !f.object(rec, &l) {
 			continue
 		}
-		if l.Payload == nil && l.Type != "event_msg" && l.Type != "response_item" {
+		if l.Payload == nil && l.Type != codexEvent && l.Type != "response_item" {
 			_ = json.Unmarshal(rec.raw, &l.bare) // as above, fields of another kind stay zero
 			l.Payload = &l.bare
 			if l.Type != "" {
@@ -44,13 +44,16 @@ func readCodex(f *file) {
 			f.skip(reason)
 		}
 		if s.subagent {
-			f.leave("subagent_file", "the log of a subagent: its prompts are not the user's")
+			f.leaveSubagent()
 			return
 		}
 	}
 	s.flush()
 	s.c.end()
 }
+
+// codexEvent is the type of lines of the layer of events.
+const codexEvent = "event_msg"
 
 type codexLine struct {
 	Timestamp stamp         `json:"timestamp"`
@@ -125,26 +128,26 @@ func (s *codexSession) line(l *codexLine, line int) (reason string) {
 	switch {
 	case l.Type == "session_meta" && !s.begun && p != nil:
 		s.begin(p, line)
-		return "meta_line"
+		return skipMetaLine
 	case l.Type == "turn_context" && p != nil:
 		s.replaying = s.replaying && !notOlder(p.TurnID, s.c.session)
 		if !s.replaying {
 			s.cwd, s.model = cmp.Or(p.Cwd, s.cwd), cmp.Or(p.Model, s.model)
-			return "meta_line"
+			return skipMetaLine
 		}
 	}
 	if s.replaying {
-		return "replay"
+		return skipReplay
 	}
 	t := codexTurn{Turn: Turn{Date: s.date}, line: line, cwd: s.cwd, branch: s.branch, model: s.model}
 	switch {
 	case l.Type == "compacted":
-		return "compact_summary"
-	case l.Type != "event_msg" && l.Type != "response_item":
-		return "meta_line"
+		return skipSummary
+	case l.Type != codexEvent && l.Type != "response_item":
+		return skipMetaLine
 	case p == nil || p.Type == "":
-		return "non_message"
-	case l.Type == "event_msg":
+		return skipNonMessage
+	case l.Type == codexEvent:
 		reason = t.fromEvent(p)
 	default:
 		reason = t.fromItem(p)
@@ -153,7 +156,8 @@ func (s *codexSession) line(l *codexLine, line int) (reason string) {
 	case reason != "":
 		return reason
 	case t.event != "" && t.event != s.last.event && t.Role == s.last.Role && t.Text == s.last.Text:
-		return "mirror" // versions that write both kinds of events
+		s.last = codexTurn{}
+		return skipMirror // versions that write both kinds of events
 	case t.event != "":
 		s.events[t.Role], s.last = true, t
 	}
@@ -189,15 +193,15 @@ func (t *codexTurn) fromEvent(p *codexPayload) (reason string) {
 	case p.Type == "item_completed" && p.Item.Type == "AgentMessage":
 		t.Role, t.Text = RoleAssistant, p.Item.Content.text(isText)
 	case strings.HasPrefix(p.Type, "agent_reasoning"), p.Item.Type == "Reasoning":
-		return "thinking"
+		return skipThinking
 	default:
-		return "meta_line"
+		return skipMetaLine
 	}
 	switch t.Text = Clean(t.Text); {
 	case t.Text == "":
-		return "empty"
+		return skipEmpty
 	case p.Kind == "environment_context", p.Kind == "user_instructions":
-		return "injected"
+		return skipInjected
 	}
 	return ""
 }
@@ -206,25 +210,25 @@ func (t *codexTurn) fromEvent(p *codexPayload) (reason string) {
 func (t *codexTurn) fromItem(p *codexPayload) (reason string) {
 	switch {
 	case p.Type == "reasoning":
-		return "thinking"
+		return skipThinking
 	case strings.HasSuffix(p.Type, "_output"):
-		return "tool_result"
+		return skipToolResult
 	case strings.HasSuffix(p.Type, "_call"):
-		return "tool_call"
+		return skipToolCall
 	case p.Type != "message":
-		return "meta_line"
+		return skipMetaLine
 	case p.Role != RoleUser && p.Role != RoleAssistant:
-		return "system_role"
+		return skipSystem
 	}
 	t.Role = p.Role
-	t.Text = p.Content.text(func(b block) bool { return isText(b) && !(p.Role == RoleUser && isCodexContext(b.Text)) })
+	t.Text = p.Content.text(func(b block) bool { return isText(b) && (p.Role != RoleUser || !isCodexContext(b.Text)) })
 	switch {
 	case t.Text != "":
 		return ""
 	case p.Content.text(isText) != "":
-		return "injected"
+		return skipInjected
 	default:
-		return "empty"
+		return skipEmpty
 	}
 }
 
@@ -246,7 +250,7 @@ func isCodexContext(text string) bool {
 func (s *codexSession) flush() {
 	for _, t := range s.held {
 		if t.event == "" && s.events[t.Role] {
-			s.c.f.skip("mirror")
+			s.c.f.skip(skipMirror)
 			continue
 		}
 		if s.c.session != "" {

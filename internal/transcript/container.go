@@ -80,7 +80,7 @@ func (im *importer) readInput(in input) {
 		return
 	}
 	f := &file{im: im, path: in.path, named: in.named}
-	var r io.Reader = im.o.Stdin
+	r := im.o.Stdin
 	if in.path != stdinPath {
 		osFile, err := os.Open(in.path)
 		if err != nil {
@@ -196,8 +196,8 @@ func (im *importer) openZip(r io.Reader, buf *bufio.Reader) (archive *zip.Reader
 			return nil, nil, fmt.Errorf("spool the archive: %w", err)
 		}
 		done = func() {
-			spool.Close()
-			os.Remove(spool.Name())
+			_ = spool.Close()
+			_ = os.Remove(spool.Name())
 		}
 		if size, err = io.Copy(spool, buf); err != nil {
 			done()

@@ -78,7 +78,7 @@ func (c *conversation) add(t Turn, line int) { c.part("", t, line) }
 func (c *conversation) part(message string, t Turn, line int) {
 	t.Date = c.at(t.Date)
 	if t.Text = Clean(t.Text); t.Text == "" {
-		c.f.skip("empty")
+		c.f.skip(skipEmpty)
 		return
 	}
 	last := c.last()

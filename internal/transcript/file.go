@@ -247,8 +247,7 @@ func (f *file) decode(rec record, v any) bool {
 			err = errors.New("more than one value")
 		}
 	}
-	var shape *json.UnmarshalTypeError
-	if errors.As(err, &shape) {
+	if shape, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		f.warn("bad_record", rec.line, "not a record of this format: "+shape.Value+" where another type is expected")
 		return false
 	}
@@ -260,12 +259,16 @@ func (f *file) decode(rec record, v any) bool {
 // record. It reports false for what is no object, and names what is no JSON.
 func (f *file) object(rec record, v any) bool {
 	if raw := bytes.TrimSpace(rec.raw); raw[0] != '{' && json.Valid(raw) {
-		f.skip("non_object")
+		f.skip(skipNonObject)
 		return false
 	}
+	return f.lenient(rec, v)
+}
+
+// lenient is object for a record of any kind.
+func (f *file) lenient(rec record, v any) bool {
 	err := json.Unmarshal(rec.raw, v)
-	var shape *json.UnmarshalTypeError
-	if errors.As(err, &shape) {
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		err = nil
 	}
 	return f.decoded(rec, err)
@@ -295,16 +298,16 @@ func (f *file) warn(code string, line int, detail string) {
 // skip counts a record that gives no turn and is no problem.
 func (f *file) skip(reason string) { f.im.sum.Skips[reason]++ }
 
-// leave gives up a file of this format that is none to import. Its records are
-// counted as reason.
-func (f *file) leave(reason, detail string) {
+// leaveSubagent gives up a file that is the log of a subagent: its prompts are not
+// the user's. What is left of its records is counted.
+func (f *file) leaveSubagent() {
 	for range f.records {
-		f.skip(reason)
+		f.skip(skipSubagent)
 	}
 	if f.reason == "" {
-		f.reason = reason
+		f.reason = skipSubagent
 		if f.named {
-			f.warn(reason, 0, detail)
+			f.warn(skipSubagent, 0, "the log of a subagent, whose prompts are not the user's: left out")
 		}
 	}
 }
@@ -360,11 +363,11 @@ func (f *file) emit(c Capture) {
 	}{c.Text, c.Observed, c.Date.UnixMicro()})), size: uint32(len(c.Text))}
 	prev, ok := im.seen[key]
 	if ok && (prev == content || c.Grows && prev.size > content.size) {
-		im.sum.Skips["duplicate"] += len(c.Turns)
+		im.sum.Skips[skipDuplicate] += len(c.Turns)
 		f.duplicates++
 		return
 	} else if ok {
-		im.sum.Skips["replaced"] += len(c.Turns)
+		im.sum.Skips[skipReplaced] += len(c.Turns)
 	}
 	im.seen[key] = content
 	if err := im.yield(c); err != nil {

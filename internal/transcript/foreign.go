@@ -13,7 +13,7 @@ const asNative = `turn it into JSON lines {"text":"…","source":"…","date":"�
 
 var foreigners = []foreign{
 	{
-		func(keys map[string]json.RawMessage) bool { return isSlack(keys) },
+		isSlack,
 		"a Slack export, which holds other people's words: to import it all the same, " + asNative,
 	},
 	{
@@ -28,7 +28,7 @@ var foreigners = []foreign{
 	},
 	{
 		func(keys map[string]json.RawMessage) bool {
-			return has(keys, "memory") || has(keys, "memories") || is(keys, "type", "memory")
+			return has(keys, "memory") || has(keys, "memories") || isType(keys, "memory")
 		},
 		"an export of memories (mem0 or similar), which are extracted already: load them into the memory itself, or import the conversations they came from",
 	},

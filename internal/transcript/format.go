@@ -19,7 +19,7 @@ type format struct {
 	// lists says that a record may be a list of objects; match sees the first.
 	lists bool
 	// read turns the records of f into captures, with f.records, f.object or
-	// f.decode, f.skip, f.warn, f.leave, and f.emit or f.conversation.
+	// f.decode, f.skip, f.warn, and f.emit or f.conversation.
 	read func(f *file)
 }
 
@@ -46,8 +46,8 @@ func has(keys map[string]json.RawMessage, names ...string) bool {
 	return true
 }
 
-// is reports whether the member name is one of the strings values.
-func is(keys map[string]json.RawMessage, name string, values ...string) bool {
+// isType reports whether the member "type" is one of the strings values.
+func isType(keys map[string]json.RawMessage, values ...string) bool {
 	var s string
-	return json.Unmarshal(keys[name], &s) == nil && slices.Contains(values, s)
+	return json.Unmarshal(keys["type"], &s) == nil && slices.Contains(values, s)
 }

@@ -24,7 +24,7 @@ var geminiCLI = format{
 				continue
 			}
 			if l.SessionID != "" && l.Kind == "subagent" {
-				f.leave("subagent_file", "the log of a subagent: its prompts are not the user's")
+				f.leaveSubagent()
 				return
 			}
 			s.line(l, rec.line)
@@ -34,6 +34,8 @@ var geminiCLI = format{
 }
 
 type geminiLine struct {
+	geminiMessage
+
 	SessionID string          `json:"sessionId"`
 	Kind      string          `json:"kind"`
 	Messages  []geminiMessage `json:"messages"`
@@ -41,7 +43,6 @@ type geminiLine struct {
 		Messages []geminiMessage `json:"messages"`
 	} `json:"$set"`
 	RewindTo string `json:"$rewindTo"`
-	geminiMessage
 }
 
 type geminiMessage struct {
@@ -64,14 +65,14 @@ type geminiSession struct {
 
 func (s *geminiSession) line(l geminiLine, line int) {
 	switch {
-	case l.SessionID != "" && l.geminiMessage.Type == "":
+	case l.SessionID != "" && l.Type == "":
 		if l.SessionID != s.id {
 			s.end()
 			s.id = l.SessionID
 		}
 		s.put(line, l.Messages...)
 	case s.id == "":
-		s.f.skip("before_header")
+		s.f.skip(skipNonMessage)
 	case l.Set != nil:
 		s.put(line, l.Set.Messages...)
 	case l.RewindTo != "":
@@ -87,11 +88,11 @@ func (s *geminiSession) put(line int, messages ...geminiMessage) {
 		m.line = line
 		i, known := s.index[m.ID]
 		switch {
-		case m.Type != "user" && m.Type != "gemini":
-			s.f.skip("meta_line")
+		case m.Type != RoleUser && m.Type != "gemini":
+			s.f.skip(skipMetaLine)
 		case known && m.ID != "":
 			s.messages[i] = m
-			s.f.skip("snapshot")
+			s.f.skip(skipSnapshot)
 		default:
 			s.index[m.ID] = len(s.messages)
 			s.messages = append(s.messages, m)
@@ -107,7 +108,7 @@ func (s *geminiSession) rewind(id string) {
 	}
 	for _, m := range s.messages[i:] {
 		delete(s.index, m.ID)
-		s.f.skip("rewound")
+		s.f.skip(skipRewound)
 	}
 	s.messages = slices.Delete(s.messages, i, len(s.messages))
 }
@@ -135,17 +136,17 @@ func (m *geminiMessage) turn(session string) (t Turn, reason string) {
 	if m.Type == "gemini" {
 		t.Role = RoleAssistant
 	}
-	t.Text = m.Content.text(func(b block) bool { return !b.Thought && (b.Type == "" || b.Type == "text") })
+	t.Text = m.Content.text(func(b block) bool { return !b.Thought && (b.Type == "" || b.Type == typeText) })
 	if t.ExternalID == "" {
 		t.ExternalID = contentID(session, m.Timestamp.raw, t.Role, t.Text)
 	}
 	switch {
 	case t.Role == RoleUser && strings.HasPrefix(t.Text, "<session_context>"):
-		reason = "injected"
+		reason = skipInjected
 	case t.Text == "" && m.ToolCalls != nil:
-		reason = "tool_call"
+		reason = skipToolCall
 	case t.Text == "":
-		reason = "empty"
+		reason = skipEmpty
 	}
 	return t, reason
 }

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,7 +41,14 @@ func (f *file) locomoSample(fields map[string]json.RawMessage, line int) {
 		sample = ident(contentID(string(fields["speaker_a"]), string(fields["speaker_b"]), string(fields["session_1_date_time"])))
 	}
 	c := f.conversation(string(sample))
-	for n := 1; n <= len(fields); n++ {
+	var numbers []int
+	for key := range fields {
+		if n, err := strconv.Atoi(strings.TrimPrefix(key, "session_")); err == nil {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	for _, n := range numbers {
 		key := "session_" + strconv.Itoa(n)
 		var turns []struct {
 			Speaker string `json:"speaker"`
@@ -48,9 +56,7 @@ func (f *file) locomoSample(fields map[string]json.RawMessage, line int) {
 			Text    string `json:"text"`
 			Caption string `json:"blip_caption"`
 		}
-		if json.Unmarshal(fields[key], &turns) != nil {
-			continue // numbers may be missing, and dates without a session occur
-		}
+		_ = json.Unmarshal(fields[key], &turns) // none where it is something else
 		var when string
 		_ = json.Unmarshal(fields[key+"_date_time"], &when)
 		// Unknown where it does not parse.

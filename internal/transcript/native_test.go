@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
@@ -108,31 +107,13 @@ func TestNativeLeavesSlackAlone(t *testing.T) {
 }
 
 func FuzzNative(f *testing.F) {
-	for _, seed := range []string{
+	fuzzFormat(f, "native",
 		`{"id":"a","text":"x","date":1741064767,"meta":{"k":[1e400,"\u0000"]}}`,
 		"{\"text\":\"a\xb0\"}\n{\"text\":\"b",
 		`[{"text":"a"},{"text":"b" "c"},null,7,]`,
 		"{\n\"text\": \"a\"\n}\n{\"text\":\"b\"}",
 		"\xff\xfe{\x00}\x00", "[2026-01-01] Ann: hi", "\x1f\x8b\x08", "PK\x05\x06",
-	} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, in string) {
-		captures, sum := readText(t, Options{MaxText: 1 << 10, MaxRecord: 1 << 12, MaxUnpacked: 1 << 20}, in)
-		for _, c := range captures {
-			require.Equal(t, Clean(c.Text), c.Text)
-			require.NotEmpty(t, c.Text)
-			require.LessOrEqual(t, len(c.Text), 1<<10)
-			require.LessOrEqual(t, len(c.ExternalID), maxID)
-			line, err := c.MarshalJSON()
-			require.NoError(t, err)
-			require.True(t, utf8.Valid(line))
-			require.NotContains(t, string(line), `\u0000`)
-			require.Positive(t, c.Line)
-		}
-		// Nothing in, nothing out, and nothing said never happens.
-		require.NotZero(t, len(captures)+len(sum.Warnings)+len(sum.Errors))
-	})
+	)
 }
 
 // readText reads in as standard input.

@@ -25,12 +25,13 @@ var openAI = format{
 }
 
 type openAILine struct {
+	openAIMessage
+
 	ID         ident           `json:"id"`
 	Model      string          `json:"model"`
 	Messages   []openAIMessage `json:"messages"`
 	Prompt     json.RawMessage `json:"prompt"`
 	Completion json.RawMessage `json:"completion"`
-	openAIMessage
 }
 
 type openAIMessage struct {
@@ -46,7 +47,7 @@ func readOpenAI(f *file) {
 	for rec := range f.records {
 		var l openAILine
 		if bytes.TrimSpace(rec.raw)[0] == '[' {
-			if !f.decode(rec, &l.Messages) {
+			if !f.lenient(rec, &l.Messages) {
 				continue
 			}
 		} else if !f.object(rec, &l) {
@@ -54,11 +55,11 @@ func readOpenAI(f *file) {
 		}
 		switch {
 		case l.Role != "":
-			l.openAIMessage.add(bare, rec.line)
+			l.add(bare, rec.line)
 		case l.Prompt != nil && l.Completion != nil:
 			f.warn("legacy_record", rec.line, `a "prompt" with a "completion" is a training example of the old kind, no conversation: left out`)
 		case len(l.Messages) == 0:
-			f.skip("empty_conversation")
+			f.skip(skipEmptyConversation)
 		default:
 			session := string(l.ID)
 			if session == "" {
@@ -76,21 +77,20 @@ func readOpenAI(f *file) {
 }
 
 func (m *openAIMessage) add(c *conversation, line int) {
-	t := Turn{Role: m.Role, Text: m.Content.text(isText)}
+	role, reason := roleOf(m.Role)
+	t := Turn{Role: role, Text: m.Content.text(isText)}
 	switch {
-	case m.Role == "system", m.Role == "developer":
-		c.f.skip("system_role")
-	case m.Role == "tool", m.Role == "function":
-		c.f.skip("tool_result")
-	case m.Role != RoleUser && m.Role != RoleAssistant:
-		c.f.skip("non_message")
+	case reason != "":
 	case t.Text == "" && (m.ToolCalls != nil || m.FunctionCall != nil):
-		c.f.skip("tool_call")
+		reason = skipToolCall
 	case t.Text == "" && (m.Refusal != "" || m.Content.has("refusal")):
-		c.f.skip("refusal")
-	default:
-		c.add(t, line)
+		reason = skipRefusal
 	}
+	if reason != "" {
+		c.f.skip(reason)
+		return
+	}
+	c.add(t, line)
 }
 
 // shareGPT is the other shape of training data: {"id", "conversations": [{"from",
@@ -121,7 +121,7 @@ type shareGPTLine struct {
 
 func (l *shareGPTLine) read(f *file, line int) {
 	if len(l.Conversations) == 0 {
-		f.skip("empty_conversation")
+		f.skip(skipEmptyConversation)
 		return
 	}
 	session := string(l.ID)
@@ -130,25 +130,12 @@ func (l *shareGPTLine) read(f *file, line int) {
 		c.session = "L" + strconv.Itoa(line)
 	}
 	for i, m := range l.Conversations {
-		var t Turn
-		switch m.From + m.Role {
-		case "human", "user":
-			t.Role = RoleUser
-		case "gpt", "chatgpt", "assistant":
-			t.Role = RoleAssistant
-		case "system":
-			f.skip("system_role")
-			continue
-		case "function_call", "tool_call":
-			f.skip("tool_call")
-			continue
-		case "observation", "tool", "function":
-			f.skip("tool_result")
-			continue
-		default:
-			f.skip("non_message")
+		role, reason := roleOf(m.From + m.Role)
+		if reason != "" {
+			f.skip(reason)
 			continue
 		}
+		t := Turn{Role: role}
 		t.Text = append(m.Value, m.Content...).text(isText)
 		if session != "" {
 			t.ExternalID = session + "/" + strconv.Itoa(i)

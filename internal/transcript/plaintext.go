@@ -25,7 +25,7 @@ const (
 
 var (
 	labelLine = regexp.MustCompile(`^(?:\*\*|__)?(?:\[([^\[\]]{4,40})\]\s+)?(?:\*\*|__)?(\p{L}(?:[\p{L}\p{M}\p{N}'’-]|\.? ){0,39})(?:\*\*|__)?:(?:\*\*|__)?(?:\s|$)`)
-	whatsApp  = regexp.MustCompile(`^[\x{200e}\x{202a}]?\[?\d{1,4}[./-]\d{1,2}[./-]\d{1,4},? \d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[ \x{a0}\x{202f}]?[AaPp]\.?[Mm]\.?)?(?:\]| -) [^:]+: `)
+	whatsApp  = regexp.MustCompile(`^[\x{200e}\x{202a}]?\[?\d{1,2}[./-]\d{1,2}[./-]\d{2,4},? \d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[ \x{a0}\x{202f}]?[AaPp]\.?[Mm]\.?)?(?:\]| -) [^:]+: `)
 )
 
 // matchText claims a file for plainText if its first lines may be a transcript's.
@@ -231,9 +231,9 @@ var notNames = []string{
 
 func fixedRole(name string) string {
 	switch strings.ToLower(name) {
-	case "user", "human":
+	case RoleUser, "human":
 		return RoleUser
-	case "assistant", "ai":
+	case RoleAssistant, "ai":
 		return RoleAssistant
 	}
 	switch name {

@@ -309,17 +309,3 @@ func (r *repeater) Read(p []byte) (int, error) {
 	}
 	return n, nil
 }
-
-func BenchmarkNative(b *testing.B) {
-	element := `{"id":"%d","text":"` + strings.Repeat("some words, then more. ", 28) + `","source":"cli","date":"2026-01-05T10:00:00Z","meta":{"project":"p"}}` + "\n"
-	var lines strings.Builder
-	for i := range 10_000 {
-		fmt.Fprintf(&lines, element, i)
-	}
-	b.SetBytes(int64(lines.Len()))
-	b.ReportAllocs()
-	for b.Loop() {
-		_, err := Read(b.Context(), []string{stdinPath}, Options{Stdin: strings.NewReader(lines.String())}, func(Capture) error { return nil })
-		require.NoError(b, err)
-	}
-}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strings"
 )
 
 // record is one line, or one JSON value of a document.
@@ -45,14 +46,14 @@ func newSource(r *bufio.Reader, maxRecord int) source {
 		open, quoted := unclosed(oneLine)
 		switch body[0] {
 		case '[':
-			isList := bytes.HasPrefix(next, []byte("null")) || len(next) > 0 && bytes.IndexByte([]byte("{[]"), next[0]) >= 0
+			isList := bytes.HasPrefix(next, []byte("null")) || len(next) > 0 && strings.IndexByte("{[]", next[0]) >= 0
 			if isList && (open > 0 || len(rest) == 0) {
 				return &values{r: r, line: 1, max: maxRecord, array: true}
 			}
 		case '{':
 			// An object that starts where a key should stand means that the line
 			// before it is a broken record of its own.
-			if open > 0 && !quoted && len(rest) > 0 && !(rest[0] == '{' && !endsIn(oneLine, ':', '[')) {
+			if open > 0 && !quoted && len(rest) > 0 && (rest[0] != '{' || endsIn(oneLine, ':', '[')) {
 				return &values{r: r, line: 1, max: maxRecord}
 			}
 		}
@@ -207,7 +208,7 @@ func (v *values) value() (record, error) {
 		for n < len(chunk) && !done {
 			c := chunk[n]
 			nested := s.depth > 0 || s.quoted
-			if !nested && size+n > 0 && bytes.IndexByte([]byte(" \t\r\n,]}"), c) >= 0 {
+			if !nested && size+n > 0 && strings.IndexByte(" \t\r\n,]}", c) >= 0 {
 				done = true // a number or word ends before its delimiter
 				break
 			}

@@ -60,7 +60,10 @@ func (f *file) date(s stamp, line int) time.Time {
 	return s.Time
 }
 
-// block is one part of a message. A bare string is a block of type "text".
+// typeText is the type of a block of text, and what a bare string is taken for.
+const typeText = "text"
+
+// block is one part of a message.
 type block struct {
 	Type        string `json:"type"`
 	ContentType string `json:"content_type"`
@@ -80,14 +83,14 @@ func (c *content) UnmarshalJSON(b []byte) error {
 		if err := json.Unmarshal(b, &text); err != nil {
 			return err
 		}
-		*c = content{{Type: "text", Text: text}}
+		*c = content{{Type: typeText, Text: text}}
 	case '{':
 		*c = content{decodeBlock(b)}
 	case '[':
 		var parts []json.RawMessage
-		var shape *json.UnmarshalTypeError
 		// Of one kind as a rule; else one by one, as above.
-		if err := json.Unmarshal(b, (*[]block)(c)); !errors.As(err, &shape) {
+		err := json.Unmarshal(b, (*[]block)(c))
+		if _, ok := errors.AsType[*json.UnmarshalTypeError](err); !ok {
 			return err
 		}
 		*c = nil
@@ -97,7 +100,7 @@ func (c *content) UnmarshalJSON(b []byte) error {
 		for _, part := range parts {
 			var text string
 			if json.Unmarshal(part, &text) == nil {
-				*c = append(*c, block{Type: "text", Text: text})
+				*c = append(*c, block{Type: typeText, Text: text})
 			} else {
 				*c = append(*c, decodeBlock(part))
 			}
@@ -131,7 +134,7 @@ func (c content) text(keep func(block) bool) string {
 // isText is what most formats keep of content.
 func isText(b block) bool {
 	switch b.Type {
-	case "text", "Text", "input_text", "output_text":
+	case typeText, "Text", "input_text", "output_text":
 		return true
 	}
 	return false
