@@ -112,17 +112,12 @@ func (a *app) demoImport(ctx context.Context, st *store.Store, paths []string) e
 		}
 		paths = []string{filepath.Join(dir, "conversations")}
 	}
-	w := &captureWriter{ctx: ctx, store: st}
-	sum, err := transcript.Read(ctx, paths, transcript.Options{Stdin: a.stdin}, w.add)
-	if err == nil {
-		err = w.flush()
-	}
+	sum, total, err := readInto(ctx, st, paths, transcript.Options{Stdin: a.stdin})
 	if err != nil {
 		return err
 	}
-	sum.Warnings = append(sum.Warnings, w.refused...)
 	return a.importEnd(sum, fmt.Sprintf("imported %s: %d new, %d changed, %d unchanged",
-		plural(sum.Captures, "capture"), w.total.New, w.total.Changed, w.total.Unchanged))
+		plural(sum.Captures, "capture"), total.New, total.Changed, total.Unchanged))
 }
 
 // demoReport shows what is in the database now, and how to look further.

@@ -72,32 +72,27 @@ func (a *app) importStore(ctx context.Context, paths []string, o transcript.Opti
 	defer closePool()
 	bar := newProgress(a.stderr, "importing", true)
 	o.Progress = bar.set
-	w := &captureWriter{ctx: ctx, store: st}
-	sum, err := transcript.Read(ctx, paths, o, w.add)
-	if err == nil {
-		err = w.flush()
-	}
+	sum, total, err := readInto(ctx, st, paths, o)
 	bar.done()
 	if err != nil {
-		if stored := w.total.New + w.total.Changed; stored > 0 {
+		if stored := total.New + total.Changed; stored > 0 {
 			return fmt.Errorf("after %s: %w; importing again resumes", plural(stored, "capture"), err)
 		}
 		return err
 	}
-	sum.Warnings = append(sum.Warnings, w.refused...)
 	if a.json {
 		err := a.writeJSON(map[string]any{"summary": struct {
 			transcript.Summary
 			New       int `json:"new"`
 			Changed   int `json:"changed"`
 			Unchanged int `json:"unchanged"`
-		}{sum, w.total.New, w.total.Changed, w.total.Unchanged}})
+		}{sum, total.New, total.Changed, total.Unchanged}})
 		if err != nil {
 			return err
 		}
 	}
 	return a.importEnd(sum, fmt.Sprintf("%d new, %d changed, %d unchanged captures in %s",
-		w.total.New, w.total.Changed, w.total.Unchanged, plural(len(sum.Files), "file")))
+		total.New, total.Changed, total.Unchanged, plural(len(sum.Files), "file")))
 }
 
 // importEnd tells people the result and every problem, and picks the exit code.
@@ -133,18 +128,43 @@ func (a *app) problems(level string, problems []transcript.Problem) {
 	}
 }
 
-// captureWriter stores captures in batches. Each batch is a transaction together
-// with the work it queues, so that importing again is all it takes to resume.
+// captureWriter stores captures in batches, while the next ones are being read.
+// Each batch is a transaction together with the work it queues, so that importing
+// again is all it takes to resume.
 type captureWriter struct {
-	ctx     context.Context //nolint:containedctx // of the one import it belongs to
 	store   *store.Store
-	pending []store.NewCapture
-	origin  []transcript.Problem // where each pending capture came from
-	bytes   int
-	total   store.Imported
-	refused []transcript.Problem
+	pending captureBatch
+	batches chan captureBatch
+	// failed is closed when err is set; done when the last batch is through.
+	failed, done chan struct{}
+	err          error
+	total        store.Imported
+	refused      []transcript.Problem
 }
 
+type captureBatch struct {
+	captures []store.NewCapture
+	origin   []transcript.Problem // where each capture came from
+	bytes    int
+}
+
+func newCaptureWriter(ctx context.Context, st *store.Store) *captureWriter {
+	w := &captureWriter{store: st, batches: make(chan captureBatch), failed: make(chan struct{}), done: make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		for b := range w.batches {
+			if w.err != nil {
+				continue
+			}
+			if w.err = w.write(ctx, b); w.err != nil {
+				close(w.failed)
+			}
+		}
+	}()
+	return w
+}
+
+// add takes a capture. Its error is that of an earlier batch.
 func (w *captureWriter) add(c transcript.Capture) error {
 	meta := c.Meta
 	if c.Session != "" {
@@ -157,15 +177,52 @@ func (w *captureWriter) add(c transcript.Capture) error {
 			return fmt.Errorf("encoding meta: %w", err)
 		}
 	}
-	w.pending = append(w.pending, store.NewCapture{
+	b := &w.pending
+	b.captures = append(b.captures, store.NewCapture{
 		Source: c.Source, ExternalID: c.ExternalID, Observed: c.Observed, OccurredAt: c.Date, Text: c.Text, Meta: raw,
 	})
-	w.origin = append(w.origin, transcript.Problem{File: c.File, Line: c.Line})
-	w.bytes += len(c.Text) + len(raw)
-	if len(w.pending) < importBatch && w.bytes < importBytes {
+	b.origin = append(b.origin, transcript.Problem{File: c.File, Line: c.Line})
+	b.bytes += len(c.Text) + len(raw)
+	if len(b.captures) < importBatch && b.bytes < importBytes {
 		return nil
 	}
-	return w.flush()
+	return w.send()
+}
+
+func (w *captureWriter) send() error {
+	select {
+	case w.batches <- w.pending:
+		w.pending = captureBatch{}
+		return nil
+	case <-w.failed:
+		return w.err
+	}
+}
+
+// close stores what is pending and waits for everything to be stored.
+func (w *captureWriter) close() error {
+	if len(w.pending.captures) > 0 {
+		_ = w.send() // its error is w.err
+	}
+	close(w.batches)
+	<-w.done
+	return w.err
+}
+
+func (w *captureWriter) write(ctx context.Context, b captureBatch) error {
+	done, err := w.store.Import(ctx, b.captures)
+	if err != nil {
+		return err
+	}
+	w.total.New += done.New
+	w.total.Changed += done.Changed
+	w.total.Unchanged += done.Unchanged
+	for _, i := range slices.Sorted(maps.Keys(done.Refused)) {
+		p := b.origin[i]
+		p.Code, p.Detail = "refused", fmt.Sprintf("Postgres does not take this capture (%s)", done.Refused[i])
+		w.refused = append(w.refused, p)
+	}
+	return nil
 }
 
 func withSession(meta map[string]any, session string) map[string]any {
@@ -177,19 +234,13 @@ func withSession(meta map[string]any, session string) map[string]any {
 	return with
 }
 
-func (w *captureWriter) flush() error {
-	done, err := w.store.Import(w.ctx, w.pending)
-	if err != nil {
-		return err
+// readInto imports paths. The summary holds what Postgres refused as well.
+func readInto(ctx context.Context, st *store.Store, paths []string, o transcript.Options) (transcript.Summary, store.Imported, error) {
+	w := newCaptureWriter(ctx, st)
+	sum, err := transcript.Read(ctx, paths, o, w.add)
+	if closeErr := w.close(); err == nil {
+		err = closeErr
 	}
-	w.total.New += done.New
-	w.total.Changed += done.Changed
-	w.total.Unchanged += done.Unchanged
-	for _, i := range slices.Sorted(maps.Keys(done.Refused)) {
-		p := w.origin[i]
-		p.Code, p.Detail = "refused", fmt.Sprintf("Postgres does not take this capture (%s)", done.Refused[i])
-		w.refused = append(w.refused, p)
-	}
-	w.pending, w.origin, w.bytes = w.pending[:0], w.origin[:0], 0
-	return nil
+	sum.Warnings = append(sum.Warnings, w.refused...)
+	return sum, w.total, err
 }
