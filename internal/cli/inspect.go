@@ -26,12 +26,7 @@ func (a *app) failuresCmd() *cobra.Command {
 				return err
 			}
 			if a.json {
-				for _, g := range groups {
-					if err := a.writeJSON(g); err != nil {
-						return err
-					}
-				}
-				return nil
+				return writeJSONLines(a, groups)
 			}
 			if len(groups) == 0 {
 				fmt.Fprintln(a.stdout, "no failures")
@@ -135,12 +130,7 @@ func (a *app) entitiesCmd() *cobra.Command {
 				return err
 			}
 			if a.json {
-				for _, e := range entities {
-					if err := a.writeJSON(e); err != nil {
-						return err
-					}
-				}
-				return nil
+				return writeJSONLines(a, entities)
 			}
 			return table(a.stdout, "CANDIDATES CAPTURES ENTITY", func(row func(...any)) {
 				for _, e := range entities {

@@ -110,12 +110,7 @@ func (a *app) migrateStatus(cmd *cobra.Command) error {
 		return err
 	}
 	if a.json {
-		for _, m := range all {
-			if err := a.writeJSON(m); err != nil {
-				return err
-			}
-		}
-		return nil
+		return writeJSONLines(a, all)
 	}
 	return table(a.stdout, "SOURCE VERSION NAME APPLIED", func(row func(...any)) {
 		for _, m := range all {

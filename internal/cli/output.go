@@ -23,6 +23,16 @@ func (a *app) writeJSON(v any) error {
 	return nil
 }
 
+// writeJSONLines writes a line for each value.
+func writeJSONLines[T any](a *app, values []T) error {
+	for _, v := range values {
+		if err := a.writeJSON(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // table writes aligned columns; fill adds the rows below the header.
 func table(w io.Writer, header string, fill func(row func(cells ...any))) error {
 	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)

@@ -70,12 +70,7 @@ func (a *app) status(ctx context.Context, st *store.Store) (end bool, err error)
 		return false, err
 	}
 	if a.json {
-		for _, s := range all {
-			if err := a.writeJSON(s); err != nil {
-				return false, err
-			}
-		}
-		return false, nil
+		return false, writeJSONLines(a, all)
 	}
 	return false, table(a.stdout, "EXTRACTOR VERSION STAGED EMPTY SKIPPED PENDING LEASED HELD RETRY DEAD CANDIDATES OLDEST", func(row func(...any)) {
 		for _, s := range all {
@@ -212,12 +207,7 @@ func (a *app) runsCmd() *cobra.Command {
 				return err
 			}
 			if a.json {
-				for _, r := range runs {
-					if err := a.writeJSON(r); err != nil {
-						return err
-					}
-				}
-				return nil
+				return writeJSONLines(a, runs)
 			}
 			return table(a.stdout, "RUN KIND EXTRACTOR REPROCESS STATE DONE TOTAL CANDIDATES WHO CREATED FINISHED", func(row func(...any)) {
 				for _, r := range runs {
