@@ -140,7 +140,7 @@ func (w *drainWorker) work(ctx context.Context, slot *slot, batches []store.Batc
 			return w.postpone(ctx, slices.Concat(steps, refused)[i:], err)
 		}
 	}
-	return w.finishRuns(ctx, batches)
+	return w.settleRuns(ctx, batches)
 }
 
 // postpone gives batches back after an error that is not about a capture: the
@@ -158,8 +158,8 @@ func (w *drainWorker) postpone(ctx context.Context, batches []store.Batch, cause
 	return cause
 }
 
-// finishRuns ends the runs that these batches were the last of.
-func (w *drainWorker) finishRuns(ctx context.Context, batches []store.Batch) error {
+// settleRuns moves the runs on whose last batches these were.
+func (w *drainWorker) settleRuns(ctx context.Context, batches []store.Batch) error {
 	var runs []int64
 	for _, b := range batches {
 		if b.RunID != nil && !slices.Contains(runs, *b.RunID) {
@@ -167,7 +167,7 @@ func (w *drainWorker) finishRuns(ctx context.Context, batches []store.Batch) err
 		}
 	}
 	for _, run := range runs {
-		if err := w.store.FinishRun(ctx, run); err != nil {
+		if err := w.store.SettleRun(ctx, run); err != nil {
 			return err
 		}
 	}

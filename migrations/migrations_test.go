@@ -110,7 +110,7 @@ func TestDown(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	require.Equal(t, 4, ours)
+	require.Equal(t, 5, ours)
 
 	require.NoError(t, migrations.Up(ctx, pool))
 	require.Equal(t, before, schema(t, pool))

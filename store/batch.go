@@ -141,10 +141,10 @@ func (s *Store) SetAside(ctx context.Context, l Lease) error {
 			from (select id, at from backfill.batch where id = $1 and lease_no = $2 and state = 'leased'
 			      and at is not null for update) old
 			where b.id = old.id
-			returning old.at, b.extractor_id, b.version, b.prio, b.mode, b.run_id
+			returning old.at, b.created_at, b.extractor_id, b.version, b.prio, b.mode, b.run_id
 		)
-		insert into backfill.batch (extractor_id, version, prio, mode, run_id, attempts, captures, ids)
-		select extractor_id, version, prio, mode, run_id, 1, 1, int8multirange(int8range(at, at, '[]')) from source`,
+		insert into backfill.batch (created_at, extractor_id, version, prio, mode, run_id, attempts, captures, ids)
+		select created_at, extractor_id, version, prio, mode, run_id, 1, 1, int8multirange(int8range(at, at, '[]')) from source`,
 		l.BatchID, l.No)
 	if err != nil {
 		return wrap("setting a capture aside", err)

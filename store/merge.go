@@ -255,13 +255,17 @@ func updateRows(ctx context.Context, tx pgx.Tx, w Write, rows []row) error {
 		from `+unnested+` where x.capture_id = u.capture_id and x.extractor_id = $1`, cols.args(w)...); err != nil {
 		return wrap("overwriting results", err)
 	}
-	return deleteCandidates(ctx, tx, w.Extractor, cols.captures)
+	removed, err := deleteCandidates(ctx, tx, w.Extractor, cols.captures)
+	for i := range rows {
+		rows[i].removed = removed[rows[i].CaptureID]
+	}
+	return err
 }
 
-// deleteCandidates removes candidates behind claimed_upto and their entities. The
-// entity index has no path by capture, so the nested loop through
-// staging.entities is not left to the planner.
-func deleteCandidates(ctx context.Context, tx pgx.Tx, extractor int16, captures []int64) error {
+// deleteCandidates removes candidates behind claimed_upto and their entities, and
+// counts them by capture. The entity index has no path by capture, so the nested
+// loop through staging.entities is not left to the planner.
+func deleteCandidates(ctx context.Context, tx pgx.Tx, extractor int16, captures []int64) (map[int64]int, error) {
 	const doomed = `
 		backfill.staging s join backfill.extraction x using (capture_id, extractor_id)
 		where s.extractor_id = $1 and s.capture_id = any ($2) and s.ord > x.claimed_upto`
@@ -272,13 +276,19 @@ func deleteCandidates(ctx context.Context, tx pgx.Tx, extractor int16, captures 
 		delete from backfill.entity t
 		using (select s.capture_id, s.extractor_id, s.ord, unnest(s.entities) as entity from `+doomed+`) d
 		where t.entity = d.entity and t.capture_id = d.capture_id and t.extractor_id = d.extractor_id and t.ord = d.ord`, extractor, captures)
+	removed := map[int64]int{}
 	batch.Queue(`
 		delete from backfill.staging t using (select s.capture_id, s.extractor_id, s.ord from `+doomed+`) d
-		where t.capture_id = d.capture_id and t.extractor_id = d.extractor_id and t.ord = d.ord`, extractor, captures)
+		where t.capture_id = d.capture_id and t.extractor_id = d.extractor_id and t.ord = d.ord
+		returning t.capture_id`, extractor, captures).Query(func(rows pgx.Rows) error {
+		var id int64
+		_, err := pgx.ForEachRow(rows, []any{&id}, func() error { removed[id]++; return nil })
+		return err
+	})
 	batch.Queue("set local enable_hashjoin = on")
 	batch.Queue("set local enable_mergejoin = on")
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
-		return wrap("removing replaced candidates", err)
+		return nil, wrap("removing replaced candidates", err)
 	}
-	return nil
+	return removed, nil
 }

@@ -42,7 +42,7 @@ type NewRun struct {
 var ErrRunExists = errors.New("this night's run exists already")
 
 // ErrNoRun says that there is no such run.
-var ErrNoRun = errors.New("there is no such run: `backfill status` lists them")
+var ErrNoRun = errors.New("there is no such run: `backfill runs` lists them")
 
 // CreateRun records a run in state planning and returns its number.
 func (s *Store) CreateRun(ctx context.Context, r NewRun) (int64, error) {
@@ -81,11 +81,10 @@ func (s *Store) Plan(ctx context.Context, run int64) error {
 		}
 	}
 	if _, err := s.pool.Exec(ctx, `
-		update backfill.run set state = 'running', started_at = coalesce(started_at, now())
-		where id = $1 and state = 'planning'`, run); err != nil {
+		update backfill.run set state = 'running', planned_at = now() where id = $1 and state = 'planning'`, run); err != nil {
 		return wrap("starting the run", err)
 	}
-	return s.FinishRun(ctx, run)
+	return s.SettleRun(ctx, run)
 }
 
 func (s *Store) planChunk(ctx context.Context, run int64) (more bool, err error) {
@@ -252,9 +251,9 @@ func (s *Store) Fold(ctx context.Context, extractor int16, age time.Duration) er
 			select key, sum(value::bigint) as n from old, jsonb_each_text(outcomes) group by key
 		)
 		insert into backfill.batch (extractor_id, version, prio, state, due, created_at, finished_at, captures,
-		    staged, empty, skipped, candidates, outcomes, ids)
+		    staged, empty, skipped, candidates, found, outcomes, ids)
 		select $1, max(version), 0, 'done', null, min(created_at), max(finished_at), sum(captures),
-		    sum(staged), sum(empty), sum(skipped), sum(candidates),
+		    sum(staged), sum(empty), sum(skipped), sum(candidates), sum(found),
 		    (select coalesce(jsonb_object_agg(key, n), '{}') from sums), '{}'
 		from old having count(*) > 0`, extractor, age)
 	if err != nil {
@@ -263,10 +262,11 @@ func (s *Store) Fold(ctx context.Context, extractor int16, age time.Duration) er
 	return nil
 }
 
-// FinishRun ends a running run that has no open batch left.
-func (s *Store) FinishRun(ctx context.Context, run int64) error {
-	if _, err := s.pool.Exec(ctx, "select backfill.finish_run($1)", run); err != nil {
-		return wrap("finishing the run", err)
+// SettleRun moves a run on that has come to rest: to its end, or to paused or
+// cancelled where that was asked for.
+func (s *Store) SettleRun(ctx context.Context, run int64) error {
+	if _, err := s.pool.Exec(ctx, "select backfill.settle_run($1)", run); err != nil {
+		return wrap("settling the run", err)
 	}
 	return nil
 }
@@ -288,7 +288,7 @@ type Run struct {
 	Outcomes    map[Outcome]int64 `json:"outcomes"`
 	Cost        *float64          `json:"cost"`
 	CreatedAt   time.Time         `json:"created_at"`
-	StartedAt   *time.Time        `json:"started_at"`
+	PlannedAt   *time.Time        `json:"planned_at"`
 	FinishedAt  *time.Time        `json:"finished_at"`
 	Error       *string           `json:"error"`
 }
@@ -309,14 +309,14 @@ func (r Run) Failed() int64 {
 
 const selectRun = `
 	select run, kind, extractor, reprocess, state, who, why, batches, open_batches, total, done, candidates,
-	       outcomes, cost::float8, created_at, started_at, finished_at, error
+	       outcomes, cost::float8, created_at, planned_at, finished_at, error
 	from backfill.v_run`
 
 func scanRun(row pgx.CollectableRow) (Run, error) {
 	var r Run
 	var outcomes []byte
 	err := row.Scan(&r.ID, &r.Kind, &r.Extractor, &r.Reprocess, &r.State, &r.Who, &r.Why, &r.Batches, &r.OpenBatches,
-		&r.Total, &r.Done, &r.Candidates, &outcomes, &r.Cost, &r.CreatedAt, &r.StartedAt, &r.FinishedAt, &r.Error)
+		&r.Total, &r.Done, &r.Candidates, &outcomes, &r.Cost, &r.CreatedAt, &r.PlannedAt, &r.FinishedAt, &r.Error)
 	if err != nil {
 		return r, err
 	}

@@ -14,6 +14,7 @@ type Status struct {
 	Extractor     string         `json:"extractor" db:"extractor"`
 	Version       *string        `json:"version" db:"version"`
 	OnInsert      bool           `json:"on_insert" db:"on_insert"`
+	Captures      int64          `json:"captures" db:"captures"`
 	Staged        int64          `json:"staged" db:"staged"`
 	Empty         int64          `json:"empty" db:"empty"`
 	Skipped       int64          `json:"skipped" db:"skipped"`
@@ -22,7 +23,6 @@ type Status struct {
 	Leased        int64          `json:"leased" db:"leased"`
 	Held          int64          `json:"held" db:"held"`
 	Retry         int64          `json:"retry" db:"retry"`
-	Queued        int64          `json:"queued" db:"queued"`
 	Dead          int64          `json:"dead" db:"dead"`
 	OldestPending *time.Duration `json:"-" db:"oldest_pending"`
 }
@@ -178,7 +178,7 @@ type LedgerRow struct {
 
 // OpenBatch is a batch that is still to do.
 type OpenBatch struct {
-	ID        int64     `json:"batch" db:"id"`
+	ID        int64     `json:"batch" db:"batch"`
 	Extractor string    `json:"extractor" db:"extractor"`
 	Version   string    `json:"version" db:"version"`
 	State     string    `json:"state" db:"state"`
@@ -202,12 +202,6 @@ type History struct {
 
 // ErrNoCapture says that there is no such capture.
 var ErrNoCapture = errors.New("there is no such capture")
-
-const selectOpen = `
-	select b.id, e.name as extractor, b.version, b.state, b.mode, b.prio, backfill.size(b.ids) as captures, b.attempts,
-	       b.worker, b.error, b.created_at
-	from backfill.batch b join backfill.extractor e on e.id = b.extractor_id
-	where b.due is not null `
 
 // History reads everything that is known of a capture; ErrNoCapture when that is
 // nothing.
@@ -236,7 +230,9 @@ func (s *Store) History(ctx context.Context, capture int64) (History, error) {
 	if h.Candidates, err = collect[StagedCandidate](ctx, s, "reading candidates", selectCandidate+"where capture_id = $1 order by extractor, ord", capture); err != nil {
 		return h, err
 	}
-	h.Open, err = collect[OpenBatch](ctx, s, "reading batches", selectOpen+"and b.ids @> $1::bigint order by b.id", capture)
+	h.Open, err = collect[OpenBatch](ctx, s, "reading batches", `
+		select batch, extractor, version, state, mode, prio, captures, attempts, worker, error, created_at
+		from backfill.v_batch where ids @> $1::bigint order by batch`, capture)
 	return h, err
 }
 

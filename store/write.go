@@ -39,8 +39,10 @@ type row struct {
 	// firstOrd is the ord of the first candidate: behind those that were handed
 	// over already.
 	firstOrd int16
-	// was is the outcome it replaces, if that was a final one.
-	was Outcome
+	// was is the outcome it replaces, if that was a final one, and removed the
+	// number of candidates that went with it.
+	was     Outcome
+	removed int
 }
 
 func (s *Store) write(ctx context.Context, w Write, record func(context.Context, pgx.Tx, Write, []row) ([]row, error)) (Written, error) {
@@ -195,9 +197,9 @@ func copyCandidates(ctx context.Context, tx pgx.Tx, w Write, rows []row) error {
 // closeBatches subtracts what was done and closes, keeps or gives back the rest.
 func closeBatches(ctx context.Context, tx pgx.Tx, w Write, held []bool, recorded []row) error {
 	type tally struct {
-		net        map[Outcome]int
-		outcomes   map[Outcome]int
-		candidates int
+		net               map[Outcome]int
+		outcomes          map[Outcome]int
+		found, candidates int
 	}
 	tallies := make([]tally, len(w.Works))
 	for i := range tallies {
@@ -206,7 +208,8 @@ func closeBatches(ctx context.Context, tx pgx.Tx, w Write, held []bool, recorded
 	for _, r := range recorded {
 		t := &tallies[r.work]
 		t.outcomes[r.Outcome]++
-		t.candidates += len(r.Candidates)
+		t.found += len(r.Candidates)
+		t.candidates += len(r.Candidates) - r.removed
 		t.net[r.Outcome]++
 		t.net[r.was]--
 	}
@@ -225,7 +228,7 @@ func closeBatches(ctx context.Context, tx pgx.Tx, w Write, held []bool, recorded
 		}
 		net := tallies[i].net
 		batch.Queue(closeBatch, work.BatchID, done, work.Close == GiveBack, work.Close == Dead,
-			net[Staged], net[Empty], net[Skipped], tallies[i].candidates, json.RawMessage(outcomes))
+			net[Staged], net[Empty], net[Skipped], tallies[i].candidates, tallies[i].found, json.RawMessage(outcomes))
 	}
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return wrap("closing batches", err)
@@ -243,11 +246,11 @@ const closeBatch = `
 	               when exists (select from backfill.run r where r.id = b.run_id and r.state not in ('planning', 'running')) then 'infinity'
 	               else now() end,
 	    finished_at = case when $4 or isempty(l.ids) then now() end,
-	    staged = b.staged + $5, empty = b.empty + $6, skipped = b.skipped + $7, candidates = b.candidates + $8,
-	    outcomes = case when b.outcomes = '{}' then $9::jsonb else (
+	    staged = b.staged + $5, empty = b.empty + $6, skipped = b.skipped + $7, candidates = b.candidates + $8, found = b.found + $9,
+	    outcomes = case when b.outcomes = '{}' then $10::jsonb else (
 	        select coalesce(jsonb_object_agg(key, n), '{}')
 	        from (select key, sum(value::integer) as n
-	              from (select * from jsonb_each_text(b.outcomes) union all select * from jsonb_each_text($9::jsonb)) o
+	              from (select * from jsonb_each_text(b.outcomes) union all select * from jsonb_each_text($10::jsonb)) o
 	              group by key) sums) end
 	from (select id, ids - coalesce((select range_agg(int8range(c, c, '[]')) from unnest($2::bigint[]) c), '{}') as ids
 	      from backfill.batch where id = $1) l

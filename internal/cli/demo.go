@@ -155,7 +155,7 @@ func (a *app) demoReport(ctx context.Context, st *store.Store, before store.Coun
 	for _, s := range status {
 		if s.Version != nil {
 			fmt.Fprintf(w, "\n%s %s: %d staged, %d empty, %d skipped, %d waiting for a retry, %d dead\n",
-				s.Extractor, *s.Version, s.Staged, s.Empty, s.Skipped, s.Retry+s.Queued, s.Dead)
+				s.Extractor, *s.Version, s.Staged, s.Empty, s.Skipped, s.Retry, s.Dead)
 		}
 	}
 	var parts []string

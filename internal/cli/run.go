@@ -37,8 +37,8 @@ func (a *app) runCmd() *cobra.Command {
 its end; with --local, work it in this process, together with every batch that is
 already open, until nothing is due.
 
---reprocess says which captures: missing (no result yet), failed (given up), stale
-(done by another version) or all. The last two replace candidates that were not
+--reprocess says which captures: missing (no result yet), failed (given up, for
+whatever reason), stale (done by another version) or all. The last two replace candidates that were not
 handed over yet.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.run(cmd.Context(), o) },
@@ -142,8 +142,24 @@ func osUser() string {
 // local works the run, and whatever else is due, in this process.
 func (a *app) local(ctx context.Context, st *store.Store, cfg jobs.Config, run int64) error {
 	cfg.Nightly = nil // this process is gone before the night
+	before, err := st.Status(ctx)
+	if err != nil {
+		return err
+	}
 	if err := a.workUntilIdle(ctx, st, cfg); err != nil {
 		return err
+	}
+	after, err := st.Status(ctx)
+	if err != nil {
+		return err
+	}
+	if !a.json {
+		for i, s := range after {
+			if done := s.Done() - before[i].Done(); done > 0 {
+				fmt.Fprintf(a.stdout, "%s: worked %s: %d staged, %d empty, %d skipped, %s\n", s.Extractor, plural(done, "capture"),
+					s.Staged-before[i].Staged, s.Empty-before[i].Empty, s.Skipped-before[i].Skipped, plural(s.Candidates-before[i].Candidates, "candidate"))
+			}
+		}
 	}
 	return a.runEnd(ctx, st, run)
 }
@@ -228,7 +244,7 @@ func (a *app) follow(ctx context.Context, st *store.Store, id int64) error {
 
 // runEnd says what a run came to.
 func (a *app) runEnd(ctx context.Context, st *store.Store, id int64) error {
-	if err := st.FinishRun(ctx, id); err != nil {
+	if err := st.SettleRun(ctx, id); err != nil {
 		return err
 	}
 	run, err := st.Run(ctx, id)

@@ -78,7 +78,7 @@ func (a *app) status(ctx context.Context, st *store.Store) (end bool, err error)
 			if s.OldestPending != nil {
 				oldest = s.OldestPending.Round(time.Second).String()
 			}
-			row(s.Extractor, deref(s.Version), s.Staged, s.Empty, s.Skipped, s.Pending, s.Leased, s.Held, s.Retry+s.Queued, s.Dead, s.Candidates, oldest)
+			row(s.Extractor, deref(s.Version), s.Staged, s.Empty, s.Skipped, s.Pending, s.Leased, s.Held, s.Retry, s.Dead, s.Candidates, oldest)
 		}
 	})
 }
@@ -140,10 +140,8 @@ func (w *runWatch) pace(run store.Run) time.Duration {
 	now := time.Now()
 	if w.at.IsZero() {
 		// The first look has only the average since the start to go by.
-		if run.StartedAt != nil && !run.Finished() {
-			if s := now.Sub(*run.StartedAt).Seconds(); s > 0 {
-				w.rate = float64(run.Done) / s
-			}
+		if s := now.Sub(run.CreatedAt).Seconds(); s > 0 && !run.Finished() {
+			w.rate = float64(run.Done) / s
 		}
 	} else {
 		current := float64(run.Done-w.done) / now.Sub(w.at).Seconds()

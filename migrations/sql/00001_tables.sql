@@ -54,7 +54,8 @@ alter table backfill.intake set (autovacuum_vacuum_insert_scale_factor = 0.05);
 create table backfill.run (
     id           bigint generated always as identity primary key,
     created_at   timestamptz not null default now(),
-    started_at   timestamptz,
+    -- null while captures are still being put into batches.
+    planned_at   timestamptz,
     finished_at  timestamptz,
     -- Keyset position of the planner: captures up to here are planned.
     planned_upto bigint not null default 0,
@@ -93,11 +94,13 @@ create table backfill.batch (
     -- Claims without progress.
     attempts     integer not null default 0,
     captures     integer not null,
-    -- Net change to the ledger's done rows; v_status sums them.
+    -- Net change to the ledger's done rows and to staging; v_status sums them.
     staged       integer not null default 0,
     empty        integer not null default 0,
     skipped      integer not null default 0,
     candidates   integer not null default 0,
+    -- Candidates it has staged, whatever they replaced.
+    found        integer not null default 0,
     extractor_id smallint not null references backfill.extractor,
     -- 0 live, 1 retry, 2 run: months of backfill do not stand in front of a live turn.
     prio         smallint not null check (prio between 0 and 2),

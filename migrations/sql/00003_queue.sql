@@ -6,11 +6,6 @@
 
 -- +goose Up
 
--- Number of captures in a set of ranges.
-create function backfill.size(ids int8multirange) returns bigint
-    language sql immutable strict parallel safe
-return (select coalesce(sum(upper(r) - lower(r)), 0)::bigint from unnest(ids) r);
-
 -- The one definition of "may be claimed now": the claim, its re-check when it
 -- came back empty, and the sweep all read it.
 create view backfill.due_batch as
@@ -238,8 +233,8 @@ end $$;
 create trigger intake_truncated before truncate on backfill.intake
     for each statement execute function backfill.intake_truncated();
 
--- sweep puts failed captures whose time has come back into the queue, ends runs
--- that have nothing open, and wakes every queue with work that is due. Returns
+-- sweep puts failed captures whose time has come back into the queue, moves runs
+-- on that have come to rest, and wakes every queue with work that is due. Returns
 -- the number of captures that are retried.
 -- +goose StatementBegin
 create function backfill.sweep() returns bigint
@@ -276,7 +271,7 @@ begin
     )
     select coalesce(sum(captures), 0) into v_retried from queued;
 
-    perform backfill.finish_run(r.id) from backfill.run r where r.state = 'running';
+    perform backfill.settle_run(r.id) from backfill.run r where r.finished_at is null;
 
     for v_queue in
         select e.name from backfill.extractor e
@@ -288,35 +283,8 @@ begin
 end $$;
 -- +goose StatementEnd
 
--- finish_run ends a running run that has no open batch, and says whether it did.
--- The run row is locked first: a planner that adds a batch holds it shared.
--- +goose StatementBegin
-create function backfill.finish_run(p_run bigint) returns boolean
-    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-begin
-    if exists (select from backfill.batch b where b.run_id = p_run and b.due is not null) then
-        return false;
-    end if;
-    perform from backfill.run where id = p_run and state = 'running' for update skip locked;
-    if not found then
-        return false;
-    end if;
-    update backfill.run r
-    set finished_at = now(),
-        state = case when exists (
-            select from backfill.batch b
-            where b.run_id = p_run
-              and (b.state = 'dead' or b.outcomes - array['staged', 'empty', 'skipped', 'undone'] <> '{}'))
-            then 'finished_with_errors' else 'succeeded' end
-    where r.id = p_run
-      and not exists (select from backfill.batch b where b.run_id = p_run and b.due is not null);
-    return found;
-end $$;
--- +goose StatementEnd
-
-revoke execute on all functions in schema backfill from public;
--- Views run functions as whoever reads them.
-grant execute on function backfill.size to public;
+revoke execute on function backfill.register_extractor, backfill.wake, backfill.try_wake, backfill.sweep,
+    backfill.intake_inserted, backfill.intake_updated, backfill.intake_deleted, backfill.intake_truncated from public;
 
 -- +goose Down
 drop trigger intake_truncated on backfill.intake;
@@ -324,6 +292,5 @@ drop trigger intake_deleted on backfill.intake;
 drop trigger intake_updated on backfill.intake;
 drop trigger intake_inserted on backfill.intake;
 drop function backfill.intake_truncated, backfill.intake_deleted, backfill.intake_updated, backfill.intake_inserted,
-    backfill.sweep, backfill.finish_run, backfill.try_wake, backfill.wake, backfill.register_extractor;
+    backfill.sweep, backfill.try_wake, backfill.wake, backfill.register_extractor;
 drop view backfill.due_batch;
-drop function backfill.size;

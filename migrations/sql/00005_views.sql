@@ -8,9 +8,10 @@
 -- v_status_exact counts the ledger.
 create view backfill.v_status as
 select e.name as extractor, e.version, e.on_insert,
+       b.staged + b.empty + b.skipped + b.first_time + x.retry + x.dead as captures,
        b.staged, b.empty, b.skipped, b.candidates,
        b.pending, b.leased, b.held,
-       x.retry, x.queued, x.dead,
+       x.retry, x.dead,
        now() - b.oldest_due as oldest_pending
 from backfill.extractor e
 cross join lateral (
@@ -18,6 +19,7 @@ cross join lateral (
            coalesce(sum(b.empty), 0)::bigint as empty,
            coalesce(sum(b.skipped), 0)::bigint as skipped,
            coalesce(sum(b.candidates), 0)::bigint as candidates,
+           coalesce(sum(backfill.size(b.ids)) filter (where b.due is not null and b.mode = 'missing'), 0)::bigint as first_time,
            coalesce(sum(backfill.size(b.ids)) filter (where b.state = 'pending' and b.due < 'infinity'), 0)::bigint as pending,
            coalesce(sum(backfill.size(b.ids)) filter (where b.state = 'leased'), 0)::bigint as leased,
            coalesce(sum(backfill.size(b.ids)) filter (where b.due = 'infinity'), 0)::bigint as held,
@@ -26,7 +28,6 @@ cross join lateral (
 ) b
 cross join lateral (
     select count(*) filter (where x.state = 'retry') as retry,
-           count(*) filter (where x.state = 'queued') as queued,
            count(*) filter (where x.state = 'dead') as dead
     from backfill.extraction x where x.extractor_id = e.id and x.state <> 'done'
 ) x
@@ -65,16 +66,26 @@ select r.id as run, r.kind, e.name as extractor, r.reprocess, r.state, r.who, r.
               where o.run_id = r.id group by k.key) o) as outcomes,
        (select sum(c.cost_microusd) / 1e6 from backfill.llm_call c
         where c.batch_id in (select o.id from backfill.batch o where o.run_id = r.id)) as cost,
-       r.created_at, r.started_at, r.finished_at, r.error, r.filter, r.settings
+       r.created_at, r.planned_at, r.finished_at, r.error, r.filter, r.settings
 from backfill.run r
 join backfill.extractor e on e.id = r.extractor_id
 cross join lateral (
-    select count(*) as batches, count(*) filter (where b.due is not null) as open_batches,
-           coalesce(sum(b.captures), 0)::bigint as captures,
-           coalesce(sum(backfill.size(b.ids)) filter (where b.due is not null), 0)::bigint as todo,
-           coalesce(sum(b.candidates), 0)::bigint as candidates
+    -- Retries within the run (prio 1) are no further captures.
+    select count(*) filter (where b.prio = 2) as batches, count(*) filter (where b.due is not null) as open_batches,
+           coalesce(sum(b.captures) filter (where b.prio = 2), 0)::bigint as captures,
+           coalesce(sum(backfill.size(b.ids)) filter (where b.prio = 2 and b.state <> 'done'), 0)::bigint as todo,
+           coalesce(sum(b.found), 0)::bigint as candidates
     from backfill.batch b where b.run_id = r.id
 ) b;
+
+-- What is still to do, and who holds it. due is null while its run is not running.
+create view backfill.v_batch as
+select b.id as batch, e.name as extractor, b.version, b.state, b.mode, b.prio, b.run_id as run,
+       backfill.size(b.ids) as captures, b.attempts, b.worker, b.error, nullif(b.due, 'infinity') as due,
+       b.created_at, b.started_at, b.ids
+from backfill.batch b
+join backfill.extractor e on e.id = b.extractor_id
+where b.due is not null;
 
 -- Captures without a result: what went wrong, and when it is tried again.
 create view backfill.v_failure as
@@ -115,5 +126,5 @@ from backfill.llm_call c
 group by 1, 2, 3;
 
 -- +goose Down
-drop view backfill.v_cost, backfill.v_entity, backfill.v_candidate, backfill.v_failure,
+drop view backfill.v_cost, backfill.v_entity, backfill.v_candidate, backfill.v_failure, backfill.v_batch,
     backfill.v_run, backfill.v_status_exact, backfill.v_status;

@@ -1,0 +1,107 @@
+package jobs_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/justfortytwo/backfill/extract"
+	"github.com/justfortytwo/backfill/store"
+)
+
+// TestRunStates tries every change of state: the table below says which are
+// allowed.
+func TestRunStates(t *testing.T) {
+	t.Parallel()
+	allowed := map[string][]string{
+		"planning":             {"running", "pausing", "cancelling", "failed"},
+		"running":              {"pausing", "cancelling", "succeeded", "finished_with_errors", "budget_exhausted", "deadline_reached", "failed"},
+		"pausing":              {"paused", "running", "planning", "cancelling"},
+		"paused":               {"running", "planning", "cancelling"},
+		"budget_exhausted":     {"running", "cancelling"},
+		"deadline_reached":     {"running", "cancelling"},
+		"cancelling":           {"cancelled"},
+		"cancelled":            nil,
+		"succeeded":            nil,
+		"finished_with_errors": nil,
+		"failed":               nil,
+	}
+	b := setup(t)
+	ctx := context.Background()
+	for from, tos := range allowed {
+		for to := range allowed {
+			if from == to {
+				continue
+			}
+			err := pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
+				var id int64
+				if err := tx.QueryRow(ctx, `insert into backfill.run (kind, extractor_id, reprocess, state) values ('run', 1, 'all', $1) returning id`, from).Scan(&id); err != nil {
+					return err
+				}
+				_, err := tx.Exec(ctx, "update backfill.run set state = $2 where id = $1", id, to)
+				return err
+			})
+			ok := false
+			for _, a := range tos {
+				ok = ok || a == to
+			}
+			if ok {
+				require.NoError(t, err, "%s to %s", from, to)
+				continue
+			}
+			require.ErrorContains(t, err, "it cannot become "+to, "%s to %s", from, to)
+		}
+	}
+	require.Equal(t, query[int64](b, "select count(*) from backfill.run_edge"), query[int64](b, "select count(*) from backfill.run_event"))
+}
+
+// TestPause pauses, resumes and cancels a run while a worker has some of it in
+// hand.
+func TestPause(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec("update backfill.extractor set on_insert = false, batch_size = 1")
+	b.insert("1", "2", "3", "4", "5", "6", "7", "8", "9")
+	entered, gate := make(chan struct{}, 10), make(chan struct{})
+	cfg := config(extractorFunc(func(t extract.Turn) []extract.Candidate {
+		entered <- struct{}{}
+		<-gate
+		return whole(t)
+	}))
+	cfg.Workers = 2 // one drain for the run
+	b.start(cfg)
+	id, err := b.store.CreateRun(context.Background(), store.NewRun{Kind: store.KindRun, Extractor: 1, Reprocess: store.ReprocessMissing})
+	require.NoError(t, err)
+	require.NoError(t, b.store.Plan(context.Background(), id))
+
+	<-entered // two batches are claimed, one capture is in hand
+	b.exec("update backfill.run set state = 'pausing'")
+	require.Equal(t, int64(7), query[int64](b, "select count(*) from backfill.batch where due = 'infinity'"))
+	b.exec("select backfill.settle_run($1)", id)
+	require.Equal(t, "pausing", query[string](b, "select state from backfill.run"), "work is still in hand")
+	close(gate)
+	b.await(10*time.Second, "select state = 'paused' from backfill.run")
+	done := query[int64](b, "select count(*) from backfill.extraction")
+	require.LessOrEqual(t, done, int64(2))
+	require.Equal(t, 9-done, query[int64](b, "select count(*) from backfill.batch where due = 'infinity' and state = 'pending'"))
+
+	b.exec("update backfill.run set state = 'running'")
+	b.exec("select backfill.wake('heuristic')")
+	b.await(20*time.Second, "select state = 'succeeded' from backfill.run")
+	b.requireInvariants()
+	require.Equal(t, []string{"running", "pausing", "paused", "running", "succeeded"},
+		query[[]string](b, "select array_agg(to_state order by id) from backfill.run_event"))
+
+	// Cancelled: what was not begun is missing again.
+	b.exec("update backfill.extraction set version = 'older'")
+	id, err = b.store.CreateRun(context.Background(), store.NewRun{Kind: store.KindRun, Extractor: 1, Reprocess: store.ReprocessStale})
+	require.NoError(t, err)
+	b.exec("update backfill.run set state = 'cancelling' where id = $1", id)
+	require.NoError(t, b.store.Plan(context.Background(), id), "a cancelled run is not planned any further")
+	require.NoError(t, b.store.SettleRun(context.Background(), id))
+	require.Equal(t, "cancelled", query[string](b, "select state from backfill.run where id = $1", id))
+	require.Equal(t, int64(0), query[int64](b, "select count(*) from backfill.batch where run_id = $1", id))
+}

@@ -1,0 +1,161 @@
+-- Runs: their state machine, and what each change of state does to their batches.
+--
+-- Whoever changes run.state, a worker, the CLI or a person in psql, goes through
+-- the same trigger: the edge must be in run_edge, the change is logged, and the
+-- run's batches follow.
+
+-- +goose Up
+
+-- Number of captures in a set of ranges.
+create function backfill.size(ids int8multirange) returns bigint
+    language sql immutable strict parallel safe
+return (select coalesce(sum(upper(r) - lower(r)), 0)::bigint from unnest(ids) r);
+
+-- Views run functions as whoever reads them.
+grant execute on function backfill.size to public;
+
+-- Every allowed change of state, with its reason. All others are refused.
+create table backfill.run_edge (
+    from_state text not null,
+    to_state   text not null,
+    reason     text not null,
+    primary key (from_state, to_state)
+);
+insert into backfill.run_edge (from_state, to_state, reason) values
+    ('planning', 'running', 'every capture is in a batch'),
+    ('planning', 'pausing', 'a pause was asked for'),
+    ('planning', 'cancelling', 'a cancellation was asked for'),
+    ('planning', 'failed', 'it could not be planned'),
+    ('running', 'pausing', 'a pause was asked for'),
+    ('running', 'cancelling', 'a cancellation was asked for'),
+    ('running', 'succeeded', 'every capture has a final result'),
+    ('running', 'finished_with_errors', 'every capture was worked, and some failed'),
+    ('running', 'budget_exhausted', 'its budget is spent'),
+    ('running', 'deadline_reached', 'its time is up'),
+    ('running', 'failed', 'too many captures failed'),
+    ('pausing', 'paused', 'nothing is in work any more'),
+    ('pausing', 'running', 'it was resumed'),
+    ('pausing', 'planning', 'it was resumed before it was planned'),
+    ('pausing', 'cancelling', 'a cancellation was asked for'),
+    ('paused', 'running', 'it was resumed'),
+    ('paused', 'planning', 'it was resumed before it was planned'),
+    ('paused', 'cancelling', 'a cancellation was asked for'),
+    ('budget_exhausted', 'running', 'it was resumed'),
+    ('budget_exhausted', 'cancelling', 'a cancellation was asked for'),
+    ('deadline_reached', 'running', 'it was resumed'),
+    ('deadline_reached', 'cancelling', 'a cancellation was asked for'),
+    ('cancelling', 'cancelled', 'nothing is in work any more');
+
+create table backfill.run_event (
+    id         bigint generated always as identity primary key,
+    at         timestamptz not null default clock_timestamp(),
+    run_id     bigint not null references backfill.run,
+    who        text not null,
+    from_state text not null,
+    to_state   text not null,
+    reason     text not null
+);
+create index run_event_run on backfill.run_event (run_id);
+
+-- run_changed enforces run_edge and makes the batches follow. The caller may name
+-- himself in the setting backfill.who.
+-- +goose StatementBegin
+create function backfill.run_changed() returns trigger
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    v_reason text := (select reason from backfill.run_edge where from_state = old.state and to_state = new.state);
+begin
+    if v_reason is null then
+        raise exception 'run % is %: it cannot become %', old.id, old.state, new.state
+            using errcode = 'object_not_in_prerequisite_state',
+                  hint = 'From here it can become: ' || coalesce(
+                      (select string_agg(to_state, ', ' order by to_state) from backfill.run_edge where from_state = old.state),
+                      'nothing, it has ended') || '.';
+    end if;
+    insert into backfill.run_event (run_id, who, from_state, to_state, reason)
+    values (old.id, coalesce(nullif(current_setting('backfill.who', true), ''), session_user), old.state, new.state, v_reason);
+
+    if new.state in ('succeeded', 'finished_with_errors', 'cancelled', 'failed') then
+        new.finished_at := now();
+    end if;
+    case
+        when new.state in ('planning', 'running') then
+            update backfill.batch set due = now() where run_id = new.id and state = 'pending' and due = 'infinity';
+        when new.state in ('cancelling', 'failed') then
+            perform backfill.drop_batches(new.id);
+        else
+            update backfill.batch set due = 'infinity' where run_id = new.id and state = 'pending';
+    end case;
+    return new;
+end $$;
+-- +goose StatementEnd
+create trigger run_changed before update of state on backfill.run
+    for each row when (old.state is distinct from new.state) execute function backfill.run_changed();
+
+-- drop_batches closes a run's pending batches without a result: a later run over
+-- what is missing finds their captures. Retries that were queued go back to
+-- waiting for their turn.
+-- +goose StatementBegin
+create function backfill.drop_batches(p_run bigint) returns void
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    with dropped as (
+        update backfill.batch set state = 'cancelled', due = null, finished_at = now()
+        where run_id = p_run and state = 'pending'
+        returning extractor_id, ids
+    )
+    update backfill.extraction x set state = 'retry', next_attempt_at = now()
+    from dropped d, unnest(d.ids) r, generate_series(lower(r), upper(r) - 1) c
+    where x.capture_id = c and x.extractor_id = d.extractor_id and x.state = 'queued';
+end $$;
+-- +goose StatementEnd
+
+-- settle_run moves a run on that has come to rest: running without an open batch
+-- it has ended (a capture that waits for its next attempt does not hold it up); pausing or cancelling without a leased one it has paused or is
+-- cancelled. Leases that ran out do not count. Says whether anything changed.
+-- The run row is locked first: a planner that adds batches holds it.
+-- +goose StatementBegin
+create function backfill.settle_run(p_run bigint) returns boolean
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    v_state text;
+begin
+    if exists (select from backfill.batch b where b.run_id = p_run and b.state = 'leased' and b.due > now()) then
+        return false;
+    end if;
+    select state into v_state from backfill.run where id = p_run for update skip locked;
+    if v_state in ('pausing', 'cancelling') then
+        -- A worker that vanished does not hold the run up.
+        update backfill.batch set state = 'pending', due = 'infinity'
+        where run_id = p_run and state = 'leased' and due <= now();
+        if exists (select from backfill.batch b where b.run_id = p_run and b.state = 'leased') then
+            return false;
+        end if;
+        if v_state = 'cancelling' then
+            perform backfill.drop_batches(p_run);
+        end if;
+        update backfill.run set state = case v_state when 'pausing' then 'paused' else 'cancelled' end where id = p_run;
+        return true;
+    end if;
+    if v_state is distinct from 'running'
+       or exists (select from backfill.batch b where b.run_id = p_run and b.due is not null) then
+        return false;
+    end if;
+    update backfill.run r
+    set state = case when exists (
+            select from backfill.extraction x
+            where x.run_id = p_run and x.extractor_id = r.extractor_id and x.state in ('retry', 'queued', 'dead'))
+            then 'finished_with_errors' else 'succeeded' end
+    where r.id = p_run;
+    return true;
+end $$;
+-- +goose StatementEnd
+
+revoke execute on function backfill.run_changed, backfill.drop_batches, backfill.settle_run from public;
+
+-- +goose Down
+drop trigger run_changed on backfill.run;
+drop function backfill.settle_run, backfill.drop_batches, backfill.run_changed;
+drop table backfill.run_event;
+drop table backfill.run_edge;
+drop function backfill.size;
