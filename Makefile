@@ -9,7 +9,7 @@ LDFLAGS  := -X $(PKG)/internal/version.Version=$(VERSION) -X $(PKG)/internal/ver
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-stop run test race lint bench eval cover fuzz clean
+.PHONY: help build demo demo-stop run test race lint bench eval docs cover fuzz clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ eval: build ## score the heuristic on the development sets, where they are
 	@test -f $(EVAL)/score.py || { echo "no score.py in $(EVAL): set EVAL"; exit 1; }
 	python3 $(EVAL)/score.py --bin "bin/backfill extract --jsonl"
 EVAL ?= ../shared/eval
+
+docs: build ## renew the outputs in docs/sql.md, on a demo of its own (needs psql)
+	python3 docs/fill.py docs/sql.md $(CURDIR)/bin/backfill $$(mktemp -d)
 
 cover: ## test coverage, by package
 	go test -coverprofile=coverage.out -coverpkg=./... ./...
