@@ -78,9 +78,8 @@ func TestPause(t *testing.T) {
 	require.NoError(t, b.store.Plan(context.Background(), id))
 
 	<-entered // two batches are claimed, one capture is in hand
-	b.exec("update backfill.run set state = 'pausing'")
+	require.NoError(t, b.store.PauseRun(context.Background(), id, "me"))
 	require.Equal(t, int64(7), query[int64](b, "select count(*) from backfill.batch where due = 'infinity'"))
-	b.exec("select backfill.settle_run($1)", id)
 	require.Equal(t, "pausing", query[string](b, "select state from backfill.run"), "work is still in hand")
 	close(gate)
 	b.await(10*time.Second, "select state = 'paused' from backfill.run")
@@ -88,10 +87,13 @@ func TestPause(t *testing.T) {
 	require.LessOrEqual(t, done, int64(2))
 	require.Equal(t, 9-done, query[int64](b, "select count(*) from backfill.batch where due = 'infinity' and state = 'pending'"))
 
-	b.exec("update backfill.run set state = 'running'")
-	b.exec("select backfill.wake('heuristic')")
+	require.NoError(t, b.store.ResumeRun(context.Background(), id, "me"))
 	b.await(20*time.Second, "select state = 'succeeded' from backfill.run")
 	b.requireInvariants()
+	require.Equal(t, "me", query[string](b, "select who from backfill.run_event where to_state = 'pausing'"))
+	var refused *store.RunStateError
+	require.ErrorAs(t, b.store.PauseRun(context.Background(), id, "me"), &refused)
+	require.ErrorIs(t, b.store.CancelRun(context.Background(), 99, "me"), store.ErrNoRun)
 	require.Equal(t, []string{"running", "pausing", "paused", "running", "succeeded"},
 		query[[]string](b, "select array_agg(to_state order by id) from backfill.run_event"))
 
@@ -99,9 +101,59 @@ func TestPause(t *testing.T) {
 	b.exec("update backfill.extraction set version = 'older'")
 	id, err = b.store.CreateRun(context.Background(), store.NewRun{Kind: store.KindRun, Extractor: 1, Reprocess: store.ReprocessStale})
 	require.NoError(t, err)
-	b.exec("update backfill.run set state = 'cancelling' where id = $1", id)
+	require.NoError(t, b.store.CancelRun(context.Background(), id, "me"))
 	require.NoError(t, b.store.Plan(context.Background(), id), "a cancelled run is not planned any further")
-	require.NoError(t, b.store.SettleRun(context.Background(), id))
 	require.Equal(t, "cancelled", query[string](b, "select state from backfill.run where id = $1", id))
 	require.Equal(t, int64(0), query[int64](b, "select count(*) from backfill.batch where run_id = $1", id))
+}
+
+func TestUndo(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := context.Background()
+	b.exec("update backfill.extractor set on_insert = false")
+	b.insert("one", "two", " ")
+	b.start(config(extractorFunc(whole)))
+	run := b.run(store.ReprocessMissing)
+	b.exec("select count(*) from backfill.claim_candidates('memory', 1)")
+	undone, err := b.store.Undo(ctx, run.ID)
+	require.NoError(t, err)
+	require.Equal(t, store.TakenBack{Captures: 1, Candidates: 1, Kept: 1}, undone)
+	require.Equal(t, []string{"staged", "undone", "skipped"}, query[[]string](b, "select array_agg(outcome order by capture_id) from backfill.extraction"))
+	b.requireInvariants()
+	require.Zero(t, b.run(store.ReprocessMissing).Total, "what was undone is not missing")
+
+	again, err := b.store.Undo(ctx, run.ID)
+	require.NoError(t, err)
+	require.Equal(t, store.TakenBack{Kept: 1}, again)
+	b.requireInvariants()
+}
+
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := context.Background()
+	broken := true
+	cfg := config(extractorFunc(func(t extract.Turn) []extract.Candidate {
+		if broken {
+			panic("broken")
+		}
+		return whole(t)
+	}))
+	cfg.MaxAttempts = 1
+	stop := b.start(cfg)
+	b.insert("one", "two", "three")
+	b.await(20*time.Second, "select count(*) = 3 from backfill.extraction where state = 'dead'")
+	stop()
+	broken = false
+	n, err := b.store.Retry(ctx, store.RetryFilter{Outcome: store.Crashed})
+	require.NoError(t, err)
+	require.Zero(t, n)
+	n, err = b.store.Retry(ctx, store.RetryFilter{Outcome: store.Panic, IDs: []int64{2, 3}})
+	require.NoError(t, err)
+	require.Equal(t, int64(2), n)
+	b.start(cfg)
+	b.idle(20 * time.Second)
+	require.Equal(t, []string{"panic", "staged", "staged"}, query[[]string](b, "select array_agg(outcome order by capture_id) from backfill.extraction"))
+	b.requireInvariants()
 }

@@ -113,7 +113,8 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().StringVar(&a.url, "database-url", "", "Postgres URL (default $DATABASE_URL, else the PG* variables)")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "write JSON to stdout")
 	root.AddCommand(
-		a.migrateCmd(), a.importCmd(), a.extractCmd(), a.runCmd(), a.statusCmd(), a.runsCmd(), a.failuresCmd(),
+		a.migrateCmd(), a.importCmd(), a.extractCmd(), a.runCmd(), a.statusCmd(), a.runsCmd(),
+		a.pauseCmd(), a.resumeCmd(), a.cancelCmd(), a.retryCmd(), a.undoCmd(), a.failuresCmd(),
 		a.showCmd(), a.entitiesCmd(), a.doctorCmd(), a.demoCmd(), a.versionCmd(),
 	)
 	return root

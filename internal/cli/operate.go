@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/justfortytwo/backfill/store"
+)
+
+func (a *app) pauseCmd() *cobra.Command {
+	return a.changeCmd("pause RUN", "Pause a run: nothing new is begun, what is in hand is finished or given back", (*store.Store).PauseRun)
+}
+
+func (a *app) resumeCmd() *cobra.Command {
+	return a.changeCmd("resume RUN", "Let a run go on that rests", (*store.Store).ResumeRun)
+}
+
+func (a *app) cancelCmd() *cobra.Command {
+	return a.changeCmd("cancel RUN", "End a run for good; what it has staged stays, see undo", (*store.Store).CancelRun)
+}
+
+func (a *app) changeCmd(use, short string, change func(*store.Store, context.Context, int64, string) error) *cobra.Command {
+	return &cobra.Command{
+		Use:   use,
+		Short: short,
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withRun(cmd, args[0], func(ctx context.Context, st *store.Store, id int64) error {
+				if err := change(st, ctx, id, osUser()); err != nil {
+					return err
+				}
+				run, err := st.Run(ctx, id)
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.writeJSON(run)
+				}
+				fmt.Fprintf(a.stdout, "run %d: %s, %d of %d done\n", run.ID, run.State, run.Done, run.Total)
+				return nil
+			})
+		},
+	}
+}
+
+// withRun opens the database for a verb about one run.
+func (a *app) withRun(cmd *cobra.Command, arg string, do func(context.Context, *store.Store, int64) error) error {
+	id, err := number("run", arg)
+	if err != nil {
+		return err
+	}
+	st, closePool, err := a.connect(cmd.Context(), 0)
+	if err != nil {
+		return err
+	}
+	defer closePool()
+	return do(cmd.Context(), st, id)
+}
+
+func (a *app) undoCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "undo RUN",
+		Short: "Remove what a run has staged and was not handed over",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withRun(cmd, args[0], func(ctx context.Context, st *store.Store, id int64) error {
+				u, err := st.Undo(ctx, id)
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.writeJSON(u)
+				}
+				fmt.Fprintf(a.stdout, "run %d: took back %s of %s\n", id, plural(u.Candidates, "candidate"), plural(u.Captures, "capture"))
+				if u.Kept > 0 {
+					fmt.Fprintf(a.stdout, "%s stay: handed over, or claimed by the memory service\n", plural(u.Kept, "candidate"))
+				}
+				return nil
+			})
+		},
+	}
+}
+
+func (a *app) retryCmd() *cobra.Command {
+	var f store.RetryFilter
+	var outcome string
+	cmd := &cobra.Command{
+		Use:   "retry [RUN]",
+		Short: "Put failed captures into the queue at once, with all attempts before them",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.Outcome = store.Outcome(outcome)
+			if len(args) == 1 {
+				var err error
+				if f.RunID, err = number("run", args[0]); err != nil {
+					return err
+				}
+			}
+			if f.RunID == 0 && f.Outcome == "" && len(f.IDs) == 0 {
+				return errors.New("say which: a run, --outcome or --ids; `backfill failures` lists them")
+			}
+			st, closePool, err := a.connect(cmd.Context(), 0)
+			if err != nil {
+				return err
+			}
+			defer closePool()
+			n, err := st.Retry(cmd.Context(), f)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.writeJSON(map[string]int64{"captures": n})
+			}
+			fmt.Fprintf(a.stdout, "%s queued\n", plural(n, "capture"))
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&outcome, "outcome", "", "only failures with this outcome")
+	cmd.Flags().Int64SliceVar(&f.IDs, "ids", nil, "only these captures, separated by commas")
+	return cmd
+}
