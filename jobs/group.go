@@ -40,7 +40,7 @@ func (g *group) run(ctx context.Context) (refused []store.Batch, err error) {
 		for i := range works {
 			works[i].Close = how
 		}
-		written, err := g.write(ctx, g.slot, works)
+		_, err = g.write(ctx, g.slot, works) // a batch whose lease is lost is left out by the fence
 		if store.IsDataError(err) {
 			// Nothing was written; each batch finds its culprit by itself.
 			return g.left(works, owner, todo), nil
@@ -48,11 +48,10 @@ func (g *group) run(ctx context.Context) (refused []store.Batch, err error) {
 		if err != nil || how == store.GiveBack {
 			return nil, err
 		}
-		works, todo = slices.Clone(works), rest
+		todo = rest
 		for i := range works {
 			works[i].Results, works[i].Gone = nil, nil
 		}
-		_ = written // lost batches refuse every further write of theirs by themselves
 	}
 	return nil, nil
 }

@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/justfortytwo/backfill/store"
 )
@@ -13,12 +14,12 @@ import (
 func (w *drainWorker) step(ctx context.Context, slot *slot, b store.Batch) error {
 	if b.At != nil {
 		if len(b.IDs) == 1 {
-			return w.record(ctx, slot, b, *b.At, store.Result{Outcome: store.Crashed, Error: "the worker vanished twice with this capture in hand"}, store.KeepLease)
+			return w.record(ctx, slot, b, *b.At, store.Result{Outcome: store.Crashed, Error: "the worker vanished twice with this capture in hand"})
 		}
 		if err := w.store.SetAside(ctx, b.Lease); err != nil {
 			return err
 		}
-		b.IDs = without(b.IDs, *b.At)
+		b.IDs = slices.DeleteFunc(b.IDs, func(id int64) bool { return id == *b.At })
 	}
 	if b.Attempts > maxClaims {
 		return w.bury(ctx, slot, b)
@@ -54,7 +55,7 @@ func (w *drainWorker) stepInto(ctx context.Context, slot *slot, b store.Batch, i
 	}
 	written, err := w.write(ctx, slot, []store.Work{work})
 	if err != nil && !store.IsRetryable(err) {
-		return w.record(ctx, slot, b, id, store.Result{Outcome: store.DataError, Error: store.Code(err)}, store.KeepLease)
+		return w.record(ctx, slot, b, id, store.Result{Outcome: store.DataError, Error: store.Code(err)})
 	}
 	if err == nil && len(written.Lost) > 0 {
 		return store.ErrLeaseLost
@@ -80,8 +81,8 @@ func (w *drainWorker) bury(ctx context.Context, slot *slot, b store.Batch) error
 }
 
 // record writes a verdict on one capture that was not extracted.
-func (w *drainWorker) record(ctx context.Context, slot *slot, b store.Batch, id int64, r store.Result, how store.Close) error {
-	work := store.Work{Lease: b.Lease, RunID: b.RunID, Replace: b.Replace, Close: how, Gone: []int64{id}}
+func (w *drainWorker) record(ctx context.Context, slot *slot, b store.Batch, id int64, r store.Result) error {
+	work := store.Work{Lease: b.Lease, RunID: b.RunID, Replace: b.Replace, Gone: []int64{id}}
 	for capture, err := range w.store.Captures(ctx, []int64{id}, 0) {
 		if err != nil {
 			return err
@@ -91,14 +92,4 @@ func (w *drainWorker) record(ctx context.Context, slot *slot, b store.Batch, id 
 	}
 	_, err := w.write(ctx, slot, []store.Work{work})
 	return err
-}
-
-func without(ids []int64, id int64) []int64 {
-	var rest []int64
-	for _, i := range ids {
-		if i != id {
-			rest = append(rest, i)
-		}
-	}
-	return rest
 }
