@@ -37,7 +37,7 @@ lint: ## run the linters
 	go run $(GOLANGCI) run
 
 bench: ## measure: the drain against raw COPY and one job per capture, the heuristic, the importer
-	go test -run '^$$' -bench . -benchtime 3x ./jobs
+	go test -run '^$$' -bench . -benchtime 5x ./jobs ./internal/cli
 	go test -run '^$$' -bench . -benchmem ./heuristic ./internal/transcript
 
 eval: build ## score the heuristic on the development sets, where they are

@@ -21,7 +21,7 @@ const (
 
 func (a *app) importCmd() *cobra.Command {
 	var o transcript.Options
-	var dryRun bool
+	var dryRun, watch bool
 	cmd := &cobra.Command{
 		Use:   "import PATH...",
 		Short: "Store conversations from files, directories or stdin (-) as captures",
@@ -34,13 +34,18 @@ read is a warning and its neighbours are imported.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			o.Stdin = a.stdin
-			if dryRun {
+			switch {
+			case dryRun:
 				return a.importDry(cmd.Context(), paths, o)
+			case watch:
+				return a.importWatch(cmd.Context(), paths, o)
 			}
 			return a.importStore(cmd.Context(), paths, o)
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be stored; needs no database")
+	cmd.Flags().BoolVar(&watch, "watch", false, "go on importing what is added to these files and directories")
+	cmd.MarkFlagsMutuallyExclusive("dry-run", "watch")
 	cmd.Flags().StringVar(&o.Format, "format", "", fmt.Sprintf("force a format: %v", transcript.Formats()))
 	return cmd
 }
@@ -50,7 +55,7 @@ func (a *app) importDry(ctx context.Context, paths []string, o transcript.Option
 		if a.json {
 			return a.writeJSON(c)
 		}
-		_, err := fmt.Fprintf(a.stdout, "%s  %s  %s\n", c.ExternalID, c.Source, oneLine(c.Text, 100))
+		_, err := fmt.Fprintf(a.stdout, "%s  %s  %s\n", oneLine(c.ExternalID, 512), oneLine(c.Source, 100), oneLine(c.Text, 100))
 		return err //nolint:wrapcheck // stdout
 	})
 	if err != nil {
@@ -122,7 +127,7 @@ func (a *app) problems(level string, problems []transcript.Problem) {
 		}
 		fmt.Fprintf(a.stderr, "%s: %s: %s", level, where, p.Code)
 		if p.Detail != "" {
-			fmt.Fprintf(a.stderr, ": %s", p.Detail)
+			fmt.Fprintf(a.stderr, ": %s", oneLine(p.Detail, 500))
 		}
 		fmt.Fprintln(a.stderr)
 	}

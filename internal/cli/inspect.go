@@ -74,7 +74,7 @@ func (a *app) showHistory(id int64, h store.History) {
 	if c := h.Capture; c == nil {
 		fmt.Fprintf(w, "capture %d was deleted\n", id)
 	} else {
-		fmt.Fprintf(w, "capture %d  source %s  id %v  occurred %v  stored %s\n\n", c.ID, oneLine(c.Source, 100), deref(c.ExternalID), deref(c.OccurredAt), when(&c.CreatedAt))
+		fmt.Fprintf(w, "capture %d  source %s  id %v  occurred %v  stored %s\n\n", c.ID, oneLine(c.Source, 100), oneLine(fmt.Sprint(deref(c.ExternalID)), 512), deref(c.OccurredAt), when(&c.CreatedAt))
 		fmt.Fprintf(w, "%s\n\n", indent(printable(c.Text)))
 	}
 	for _, l := range h.Ledger {
@@ -90,14 +90,14 @@ func (a *app) showHistory(id int64, h store.History) {
 			fmt.Fprintf(w, "; next attempt %s", when(l.NextAttemptAt))
 		}
 		if l.HandedTo != nil {
-			fmt.Fprintf(w, "; handed to %s", *l.HandedTo)
+			fmt.Fprintf(w, "; handed to %s", oneLine(*l.HandedTo, 100))
 		}
 		fmt.Fprintln(w)
 	}
 	for _, c := range h.Candidates {
 		fmt.Fprintf(w, "  %d. %-10s %.2f  %s\n", c.Ord, deref(c.Kind), c.Salience, oneLine(c.Content, 1000))
 		if len(c.Entities) > 0 {
-			fmt.Fprintf(w, "     entities: %s\n", strings.Join(c.Entities, ", "))
+			fmt.Fprintf(w, "     entities: %s\n", oneLine(strings.Join(c.Entities, ", "), 1000))
 		}
 	}
 	for _, b := range h.Open {

@@ -1,0 +1,171 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/justfortytwo/backfill/extract"
+	"github.com/justfortytwo/backfill/heuristic"
+	"github.com/justfortytwo/backfill/internal/cli"
+	"github.com/justfortytwo/backfill/jobs"
+)
+
+func (d database) insert(n int) {
+	d.Helper()
+	d.exec(`insert into backfill.intake (source, text)
+		select 'test', 'We decided to use Postgres ' || g || ' instead of MongoDB because the reports need joins.' from generate_series(1, $1::integer) g`, n)
+}
+
+// worker works the database until the test ends.
+func (d database) worker(e extract.SalienceExtractor) {
+	d.Helper()
+	client, err := jobs.New(d.pool, jobs.Config{
+		Slots:  []jobs.Slot{{ID: 1, Name: "heuristic", Version: heuristic.Version, Extractor: e}},
+		Logger: slog.New(slog.DiscardHandler), Workers: 2,
+	})
+	require.NoError(d, err)
+	require.NoError(d, client.Start(context.Background()))
+	d.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+		defer cancel()
+		require.NoError(d, client.Stop(ctx))
+	})
+}
+
+// A run that the workers do.
+func TestRunWait(t *testing.T) {
+	t.Parallel()
+	d := setup(t)
+	h, err := heuristic.New()
+	require.NoError(t, err)
+	d.worker(h)
+	d.insert(1500)
+
+	require.Regexp(t, `^run \d+: 1500 captures in 2 batches\nrun \d+: succeeded: 1500 staged, 1500 candidates\n$`,
+		d.cli("run", "--wait", "--reprocess", "all").ok().out)
+	r := d.cli("run", "--wait", "--reprocess", "all", "--json").ok()
+	end := r.objects()[len(r.objects())-1]
+	require.Equal(t, "succeeded", end["state"])
+	require.Equal(t, map[string]any{"staged": 1500.0}, end["outcomes"])
+	require.InDelta(t, 1500, end["captures"], 0)
+	require.Contains(t, end, "cost")
+	require.Equal(t, int64(1500), query[int64](d, "select count(*) from backfill.staging"))
+
+	// A capture is left to the workers unless asked otherwise.
+	d.exec("delete from backfill.extraction where capture_id <= 10; delete from backfill.staging where capture_id <= 10")
+	planned := d.cli("run", "--json").ok().object()
+	requireKeys(t, planned, "run", "state", "batches", "captures")
+	require.InDelta(t, 10, planned["captures"], 0)
+	require.InDelta(t, 1, planned["batches"], 0)
+}
+
+// interruptingWriter interrupts the command at its first word.
+type interruptingWriter struct {
+	bytes.Buffer
+
+	interrupt context.CancelFunc
+}
+
+func (w *interruptingWriter) Write(p []byte) (int, error) {
+	w.interrupt()
+	return w.Buffer.Write(p)
+}
+
+// Ctrl-C ends the waiting or the local work, not the run: nothing is lost, and
+// nothing is held.
+func TestRunInterrupted(t *testing.T) {
+	t.Parallel()
+	d := setup(t)
+	d.exec("update backfill.extractor set on_insert = false")
+	d.insert(10_000)
+	for _, how := range []string{"--wait", "--local"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		out := &interruptingWriter{interrupt: cancel}
+		var errs bytes.Buffer
+		began := time.Now()
+		code := cli.Run(ctx, []string{"--database-url", d.url, "run", how}, strings.NewReader(""), out, &errs)
+		cancel()
+		require.Equal(t, 1, code, how)
+		require.Equal(t, "backfill: interrupted\n", errs.String(), how)
+		require.Equal(t, 1, strings.Count(out.String(), "\n"), out)
+		require.Less(t, time.Since(began), 15*time.Second, how)
+		require.Zero(t, query[int64](d, "select count(*) from backfill.batch where state = 'leased' or due is not null and attempts > 0"), how)
+		require.Equal(t, int64(1), query[int64](d, "select count(*) from backfill.run where state = 'running'"), how)
+	}
+	require.Zero(t, d.cli("run", "--local").code)
+	require.Equal(t, int64(10_000), query[int64](d, "select count(*) from backfill.extraction where state = 'done'"))
+	require.Zero(t, query[int64](d, "select count(*) from backfill.batch where due is not null"))
+}
+
+// A run with failed captures says so by exit code 3, and they can be found.
+func TestRunFails(t *testing.T) {
+	t.Parallel()
+	d := setup(t)
+	d.exec("update backfill.extractor set on_insert = false")
+	d.insert(5)
+	d.exec("insert into backfill.intake (source, text) values ('test', repeat('long text ', 900000))") // 9 MB
+
+	r := d.cli("run", "--local")
+	require.Equal(t, 3, r.code, r.err)
+	require.Contains(t, r.out, "run 1: 6 captures in 1 batch\n")
+	require.Contains(t, r.out, "\nrun 1: finished_with_errors: 5 staged, 1 too_long, 5 candidates\n")
+	require.Equal(t, "some captures failed: `backfill failures` says why\n", r.err)
+	require.Regexp(t, `(?m)^1 +heuristic +too_long +dead +6 `, d.cli("failures").ok().out)
+	group := d.cli("failures", "--json").ok().object()
+	requireKeys(t, group, "extractor", "outcome", "state", "error", "captures", "example")
+	require.Equal(t, "too_long", group["outcome"])
+	require.InDelta(t, 6, group["example"], 0)
+	require.Regexp(t, `dead, too_long \(attempt 1, `, d.cli("show", "6").out)
+	require.Contains(t, d.cli("doctor").out, "backfill run --reprocess failed tries again")
+
+	d.exec("update backfill.intake set text = 'short' where id = 6")
+	d.exec("delete from backfill.batch where due is not null") // of the update
+	require.Contains(t, d.cli("run", "--local", "--reprocess", "failed").ok().out, "run 2: succeeded: 1 empty, 0 candidates\n")
+	require.Contains(t, d.cli("run", "--local", "--reprocess", "failed").ok().out, "run 3: succeeded: nothing done, 0 candidates\n")
+}
+
+// What is due every night is done once, whoever asks first.
+func TestRunNightly(t *testing.T) {
+	t.Parallel()
+	d := setup(t)
+	d.exec("update backfill.extractor set on_insert = false where id = 1")
+	d.insert(3)
+	require.Contains(t, d.cli("run", "--nightly", "--local").ok().out, "run 1: succeeded: 3 staged")
+	r := d.cli("run", "--nightly", "--local")
+	require.Zero(t, r.code)
+	require.Empty(t, r.out)
+	require.Contains(t, r.err, "started already")
+}
+
+// Without a worker the status says what it is waiting for.
+func TestStatusStalled(t *testing.T) {
+	t.Parallel()
+	d := setup(t)
+	d.exec("update backfill.extractor set on_insert = false")
+	d.insert(3)
+	d.cli("run").ok()
+	require.Contains(t, d.cli("status", "1").ok().out, "0/3 (0.0%)  nothing done  — waiting for a worker: none has been seen")
+	status := d.cli("status", "1", "--json").ok().object()
+	require.Equal(t, "running", status["state"])
+	require.Contains(t, status["reason"], "waiting for a worker")
+	require.Equal(t, map[string]any{}, status["outcomes"])
+	require.Contains(t, d.cli("doctor").out, "start one: worker")
+
+	d.exec("update backfill.run set state = 'pausing'")
+	d.exec("update backfill.run set state = 'paused'")
+	require.Equal(t, "paused", d.cli("status", "1", "--json").ok().object()["reason"])
+
+	// --watch ends with the interrupt, and well.
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out := &interruptingWriter{interrupt: cancel}
+	require.Zero(t, cli.Run(ctx, []string{"--database-url", d.url, "status", "--watch"}, strings.NewReader(""), out, io.Discard))
+	require.Contains(t, out.String(), "heuristic")
+}
