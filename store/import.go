@@ -63,10 +63,10 @@ func (s *Store) Import(ctx context.Context, captures []NewCapture) (Imported, er
 			return err
 		}
 		total.Unchanged += parts.same
-		if err := total.bisect(ctx, tx, parts.fresh, insert); err != nil {
+		if err := total.bisect(ctx, tx, parts.fresh, insert, upsert); err != nil {
 			return err
 		}
-		return total.bisect(ctx, tx, parts.changed, upsert)
+		return total.bisect(ctx, tx, parts.changed, upsert, nil)
 	})
 	return total, err
 }
@@ -141,9 +141,12 @@ func partition(ctx context.Context, tx pgx.Tx, captures []numbered) (p partition
 
 type counts struct{ added, changed int }
 
+// storing is a way to store captures: insert or upsert.
+type storing func(context.Context, pgx.Tx, []numbered) (counts, error)
+
 // bisect stores captures, or halves them until the one that Postgres refuses
-// stands alone.
-func (total *Imported) bisect(ctx context.Context, tx pgx.Tx, captures []numbered, how func(context.Context, pgx.Tx, []numbered) (counts, error)) error {
+// stands alone. onConflict, if any, is for those that exist by now.
+func (total *Imported) bisect(ctx context.Context, tx pgx.Tx, captures []numbered, how, onConflict storing) error {
 	if len(captures) == 0 {
 		return nil
 	}
@@ -158,9 +161,9 @@ func (total *Imported) bisect(ctx context.Context, tx pgx.Tx, captures []numbere
 		total.Changed += done.changed
 		total.Unchanged += len(captures) - done.added - done.changed
 		return nil
-	case IsConflict(err):
+	case IsConflict(err) && onConflict != nil:
 		// Another import was faster with some of them.
-		return total.bisect(ctx, tx, captures, upsert)
+		return total.bisect(ctx, tx, captures, onConflict, nil)
 	case !IsDataError(err):
 		return err
 	case len(captures) == 1:
@@ -168,10 +171,10 @@ func (total *Imported) bisect(ctx context.Context, tx pgx.Tx, captures []numbere
 		return nil
 	}
 	half := len(captures) / 2
-	if err := total.bisect(ctx, tx, captures[:half], how); err != nil {
+	if err := total.bisect(ctx, tx, captures[:half], how, onConflict); err != nil {
 		return err
 	}
-	return total.bisect(ctx, tx, captures[half:], how)
+	return total.bisect(ctx, tx, captures[half:], how, onConflict)
 }
 
 func insert(ctx context.Context, tx pgx.Tx, captures []numbered) (counts, error) {

@@ -147,3 +147,14 @@ func TestImportFails(t *testing.T) {
 	requireCounts(b, b.imports(NewCapture{Source: "s", ExternalID: "1", Text: "x"}), 1, 0, 0)
 	require.Equal(t, int64(1), query[int64](b, "select count(*) from backfill.intake"))
 }
+
+// Ids that somebody gave by hand, ahead of the sequence, are an error to be told;
+// trying again until the sequence is past them is not.
+func TestImportIDsTaken(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec("insert into backfill.intake (id, source, text) select g, 'by hand', 'x' from generate_series(1, 2000) g")
+	_, err := b.store.Import(t.Context(), []NewCapture{{Source: "s", ExternalID: "1", Text: "x"}})
+	require.True(t, IsConflict(err), "%v", err)
+	require.Less(t, query[int64](b, "select last_value from backfill.intake_id_seq"), int64(10))
+}

@@ -272,6 +272,7 @@ func deleteCandidates(ctx context.Context, tx pgx.Tx, extractor int16, captures 
 	batch := &pgx.Batch{}
 	batch.Queue("set local enable_hashjoin = off")
 	batch.Queue("set local enable_mergejoin = off")
+	batch.Queue("set local enable_material = off") // without statistics it would read all of extraction
 	batch.Queue(`
 		delete from backfill.entity t
 		using (select s.capture_id, s.extractor_id, s.ord, unnest(s.entities) as entity from `+doomed+`) d
@@ -287,6 +288,7 @@ func deleteCandidates(ctx context.Context, tx pgx.Tx, extractor int16, captures 
 	})
 	batch.Queue("set local enable_hashjoin = on")
 	batch.Queue("set local enable_mergejoin = on")
+	batch.Queue("set local enable_material = on")
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, wrap("removing replaced candidates", err)
 	}

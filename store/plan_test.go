@@ -92,6 +92,7 @@ func TestPlanPaused(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, b.claim(1), 1, "work begins while it is planned")
 
+	b.exec("update backfill.run set state = 'pausing' where id = $1", run)
 	b.exec("update backfill.run set state = 'paused' where id = $1", run)
 	require.NoError(t, b.store.Plan(t.Context(), run))
 	require.Equal(t, "paused", b.run(run).State)
@@ -109,7 +110,7 @@ func TestPlanPaused(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, query[int64](b, "select count(*) from river.river_job"), "nor does the sweep wake anybody for it")
 
-	b.exec("update backfill.run set state = 'running' where id = $1", run)
+	b.exec("update backfill.run set state = 'planning' where id = $1", run)
 	require.Len(t, b.claim(10), 10)
 }
 

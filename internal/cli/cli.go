@@ -100,7 +100,10 @@ func (a *app) root() *cobra.Command {
 			return exit(exitUsage)
 		},
 		Args: cobra.NoArgs,
-		PersistentPreRunE: func(*cobra.Command, []string) (err error) {
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if err := cmd.ValidateFlagGroups(); err != nil {
+				return err // cobra itself looks only after this
+			}
 			a.began = true
 			a.cfg, err = config.Load(a.environ)
 			if a.url != "" {

@@ -49,6 +49,9 @@ func (a *app) demoStop(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("stopping the demo's Postgres: %w", err)
 	}
+	if a.json {
+		return a.writeJSON(map[string]any{"stopped": stopped})
+	}
 	if stopped {
 		fmt.Fprintln(a.stdout, "stopped; its data is kept in "+demoDir)
 	} else {

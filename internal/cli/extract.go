@@ -77,6 +77,8 @@ func (a *app) extractText(ctx context.Context, e extract.SalienceExtractor) erro
 type inputLine struct {
 	ID json.RawMessage `json:"id"`
 	extract.Turn
+	// Text is nil where there is none.
+	Text *string `json:"text"`
 }
 
 // outputLine is what it writes for that.
@@ -107,8 +109,7 @@ func (a *app) extractLines(ctx context.Context, e extract.SalienceExtractor) err
 		case strings.TrimSpace(string(line)) == "":
 			continue
 		default:
-			err = json.Unmarshal(line, &t)
-			if err != nil {
+			if err = json.Unmarshal(line, &t); err != nil || t.Text == nil {
 				err = errors.New(`this is not a JSON object such as {"id": 1, "text": "…"}`)
 			}
 		}
@@ -117,12 +118,13 @@ func (a *app) extractLines(ctx context.Context, e extract.SalienceExtractor) err
 			fmt.Fprintf(a.stderr, "error: -:%d: %s\n", n, err)
 			continue
 		}
+		t.Turn.Text = *t.Text
 		found, err := e.ExtractSalient(ctx, t.Turn, a.cfg.Options())
 		if err != nil {
 			return fmt.Errorf("extracting: %w", err)
 		}
-		kind, _ := heuristic.ClassifyWith(t.Text, a.cfg.ClassifyMaxChars)
-		o := outputLine{ID: t.ID, Classify: kind, Entities: heuristic.Entities(t.Text), Candidates: found}
+		kind, _ := heuristic.ClassifyWith(*t.Text, a.cfg.ClassifyMaxChars)
+		o := outputLine{ID: t.ID, Classify: kind, Entities: heuristic.Entities(*t.Text), Candidates: found}
 		if o.Entities == nil {
 			o.Entities = []string{}
 		}

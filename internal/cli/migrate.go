@@ -13,10 +13,10 @@ func (a *app) migrateCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate up|status|down",
 		Short: "Bring the database to this version's schema",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args: cobra.MatchAll(cobra.NoArgs, func(cmd *cobra.Command, _ []string) error {
 			return errors.New("say what to do: " + cmd.Use)
-		},
+		}),
+		RunE: func(*cobra.Command, []string) error { return nil }, // without it, cobra shows the help instead
 	}
 	var yes, all bool
 	down := &cobra.Command{

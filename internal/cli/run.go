@@ -125,7 +125,10 @@ func (a *app) plan(ctx context.Context, st *store.Store, o runOptions) (*store.R
 	if err != nil {
 		return nil, err
 	}
-	if a.json {
+	switch {
+	case a.json && (o.wait || o.local): // runEnd writes the one line
+		return &run, nil
+	case a.json:
 		return &run, a.writeJSON(map[string]any{"run": run.ID, "state": run.State, "batches": run.Batches, "captures": run.Total})
 	}
 	fmt.Fprintf(a.stdout, "run %d: %s in %s\n", run.ID, plural(run.Total, "capture"), plural(run.Batches, "batch"))

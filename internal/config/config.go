@@ -50,7 +50,7 @@ type Config struct {
 	HTTPAddr string `env:"BACKFILL_HTTP_ADDR" envDefault:"127.0.0.1:8080"`
 	// HTTPAddrSet reports that HTTPAddr was given: it being taken is an error
 	// then, else a warning.
-	HTTPAddrSet bool
+	HTTPAddrSet bool `env:"-"`
 	// LogLevel is debug, info, warn or error; LogFormat is json or text.
 	LogLevel  slog.Level `env:"BACKFILL_LOG_LEVEL" envDefault:"info"`
 	LogFormat string     `env:"BACKFILL_LOG_FORMAT" envDefault:"json"`
@@ -79,7 +79,7 @@ func (c Config) Validate() error {
 		return fmt.Errorf("BACKFILL_LEASE is %s: use at least 1s", c.Lease)
 	case c.MaxAttempts < 1:
 		return fmt.Errorf("BACKFILL_MAX_ATTEMPTS is %d: use at least 1", c.MaxAttempts)
-	case c.MinSalience < 0 || c.MinSalience > 1:
+	case !(c.MinSalience >= 0 && c.MinSalience <= 1): // so that NaN is none either
 		return fmt.Errorf("BACKFILL_MIN_SALIENCE is %v: use a number from 0 to 1", c.MinSalience)
 	case c.LogFormat != "json" && c.LogFormat != "text":
 		return fmt.Errorf("BACKFILL_LOG_FORMAT is %q: use json or text", c.LogFormat)

@@ -59,7 +59,7 @@ func TestMount(t *testing.T) {
 		`backfill_captures{extractor="heuristic",state="pending"} 4`,
 		`backfill_captures{extractor="heuristic",state="leased"} 3`,
 		`backfill_captures{extractor="heuristic",state="held"} 2`,
-		`backfill_captures{extractor="heuristic",state="retry"} 2`,
+		`backfill_captures{extractor="heuristic",state="retry"} 1`,
 		`backfill_captures{extractor="heuristic",state="dead"} 1`,
 		`backfill_captures{extractor="llm",state="pending"} 0`,
 		`backfill_candidates{extractor="heuristic"} 8`,

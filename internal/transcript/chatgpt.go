@@ -2,9 +2,9 @@ package transcript
 
 import (
 	"cmp"
-	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // chatGPT is the data export of ChatGPT: conversations.json, or
@@ -14,14 +14,14 @@ import (
 var chatGPT = format{
 	name:  "chatgpt",
 	grows: true,
-	match: func(keys map[string]json.RawMessage) bool {
+	match: func(keys members) bool {
 		return has(keys, "mapping") &&
 			(has(keys, "current_node") || has(keys, "conversation_id") || has(keys, "create_time") || has(keys, "title"))
 	},
 	read: func(f *file) {
 		for rec := range f.records {
-			var c chatConversation
-			if f.object(rec, &c) {
+			if v, ok := f.object(rec); ok {
+				c := parseChat(v)
 				c.read(f, rec.line)
 			}
 		}
@@ -29,70 +29,103 @@ var chatGPT = format{
 }
 
 type chatConversation struct {
-	ID             string               `json:"id"`
-	ConversationID string               `json:"conversation_id"`
-	Title          string               `json:"title"`
-	CreateTime     stamp                `json:"create_time"`
-	CurrentNode    string               `json:"current_node"`
-	Mapping        map[string]*chatNode `json:"mapping"`
+	id, title, current string
+	date               stamp
+	nodes              map[string]*chatNode
 }
 
 type chatNode struct {
-	Parent  string       `json:"parent"`
-	Message *chatMessage `json:"message"`
+	parent string
+	// message says that there is one; id and on are its.
+	message                                 bool
+	id, role, recipient, contentType, model string
+	date                                    stamp
+	parts                                   content
+	hidden                                  bool
 }
 
-type chatMessage struct {
-	ID     string `json:"id"`
-	Author struct {
-		Role string `json:"role"`
-	} `json:"author"`
-	CreateTime stamp `json:"create_time"`
-	Content    struct {
-		Type  string  `json:"content_type"`
-		Parts content `json:"parts"`
-	} `json:"content"`
-	Recipient string   `json:"recipient"`
-	Weight    *float64 `json:"weight"`
-	Metadata  struct {
-		Hidden bool   `json:"is_visually_hidden_from_conversation"`
-		Model  string `json:"model_slug"`
-	} `json:"metadata"`
+func parseChat(v value) (c chatConversation) {
+	c.nodes = map[string]*chatNode{}
+	for key, m := range v.members {
+		switch string(key) {
+		case "conversation_id":
+			c.id = m.text()
+		case "id":
+			c.id = cmp.Or(c.id, m.text())
+		case "title":
+			c.title = m.text()
+		case "current_node":
+			c.current = m.text()
+		case "create_time":
+			c.date = m.stamp()
+		case "mapping":
+			for key, node := range m.members {
+				if node.kind() == '{' {
+					c.nodes[string(key)] = parseChatNode(node)
+				}
+			}
+		}
+	}
+	return c
+}
+
+func parseChatNode(v value) *chatNode {
+	message := v.member("message")
+	n := &chatNode{parent: v.member("parent").text(), message: message.kind() == '{'}
+	for key, m := range message.members {
+		switch string(key) {
+		case "id":
+			n.id = m.text()
+		case "author":
+			n.role = m.member("role").text()
+		case "create_time":
+			n.date = m.stamp()
+		case "content":
+			n.contentType, n.parts = m.member("content_type").text(), m.member("parts").content()
+		case "recipient":
+			n.recipient = m.text()
+		case "weight":
+			n.hidden = n.hidden || m.isNumber() && strings.Trim(string(m), "-0.") == ""
+		case "metadata":
+			n.hidden = n.hidden || m.member("is_visually_hidden_from_conversation").isTrue()
+			n.model = m.member("model_slug").text()
+		}
+	}
+	return n
 }
 
 func (c *chatConversation) read(f *file, line int) {
-	id := cmp.Or(c.ConversationID, c.ID)
 	path := c.path(f, line)
 	if len(path) == 0 {
 		f.skip(skipEmptyConversation)
 		return
 	}
-	conv := f.conversation(id)
+	conv := f.conversation(c.id)
 	conv.carry = true
-	conv.at(f.date(c.CreateTime, line))
+	conv.at(f.date(c.date, line))
 	for _, key := range path {
-		m := c.Mapping[key].Message
-		delete(c.Mapping, key)
-		if m == nil {
+		n := c.nodes[key]
+		delete(c.nodes, key)
+		if !n.message {
 			continue
 		}
-		date := conv.at(f.date(m.CreateTime, line))
-		if reason := m.reason(); reason != "" {
+		date := conv.at(f.date(n.date, line))
+		role, reason := n.sender()
+		if reason != "" {
 			f.skip(reason)
 			continue
 		}
-		conv.add(Turn{
-			ExternalID: id + "/" + cmp.Or(m.ID, key),
-			Role:       m.Author.Role,
-			Text:       m.Content.Parts.text(isSpoken),
-			Date:       date,
-		}, line)
-		conv.note("title", c.Title)
-		conv.note("model", m.Metadata.Model)
+		id := cmp.Or(n.id, key)
+		if c.id != "" {
+			id = c.id + "/" + id
+		}
+		conv.add(Turn{ExternalID: id, Role: role, Text: n.parts.join(spoken), Date: date}, line)
+		conv.note("title", c.title)
+		conv.note("model", n.model)
 	}
 	conv.end()
-	for _, node := range c.Mapping { // what the path left
-		if node != nil && node.Message != nil {
+	for _, n := range c.nodes { // what the path left
+		if n.message {
 			f.skip(skipBranch)
 		}
 	}
@@ -101,70 +134,65 @@ func (c *chatConversation) read(f *file, line int) {
 // path are the keys of the nodes from the root to the current one. Where none is
 // marked as current it is the newest leaf: the order of children says nothing.
 func (c *chatConversation) path(f *file, line int) []string {
-	key := c.CurrentNode
-	if c.Mapping[key] == nil {
+	key := c.current
+	if c.nodes[key] == nil {
 		key = c.newestLeaf()
 	}
 	var path []string
 	visited := map[string]bool{}
-	for c.Mapping[key] != nil {
+	for c.nodes[key] != nil {
 		if visited[key] {
 			f.warn("cycle", line, "messages of a conversation that follow one another in a circle: taken once each")
 			break
 		}
 		visited[key] = true
 		path = append(path, key)
-		key = c.Mapping[key].Parent
+		key = c.nodes[key].parent
 	}
 	slices.Reverse(path)
 	return path
 }
 
 func (c *chatConversation) newestLeaf() string {
-	leaves := maps.Clone(c.Mapping)
-	for _, node := range c.Mapping {
-		if node != nil {
-			delete(leaves, node.Parent)
-		}
+	leaves := maps.Clone(c.nodes)
+	for _, node := range c.nodes {
+		delete(leaves, node.parent)
 	}
 	if len(leaves) == 0 { // all in a circle
-		leaves = c.Mapping
+		leaves = c.nodes
 	}
 	var newest string
 	for _, key := range slices.Sorted(maps.Keys(leaves)) {
-		if newest == "" || !leaves[key].date().Before(leaves[newest].date().Time) {
+		if newest == "" || !leaves[key].date.Before(leaves[newest].date.Time) {
 			newest = key
 		}
 	}
 	return newest
 }
 
-func (n *chatNode) date() stamp {
-	if n == nil || n.Message == nil {
-		return stamp{}
-	}
-	return n.Message.CreateTime
-}
-
-// reason says why a message is no turn.
-func (m *chatMessage) reason() string {
-	role, reason := roleOf(m.Author.Role)
+// sender is the role of a message, or the reason why it is no turn.
+func (n *chatNode) sender() (role, reason string) {
+	role, reason = roleOf(n.role)
 	switch {
 	case reason == skipSystem, reason == skipToolResult:
-		return reason
-	case m.Content.Type == "thoughts" || m.Content.Type == "reasoning_recap":
-		return skipThinking
-	case m.Metadata.Hidden || m.Weight != nil && *m.Weight == 0:
-		return skipHidden
-	case role == RoleAssistant && m.Recipient != "" && m.Recipient != "all":
-		return skipToolCall // "bio" among them, which reads like the user's own words
-	case m.Content.Type == "":
-		return skipEmpty
-	case reason != "", m.Content.Type != typeText && m.Content.Type != "multimodal_text":
-		return skipNonMessage
+	case n.contentType == "thoughts" || n.contentType == "reasoning_recap":
+		reason = skipThinking
+	case n.hidden:
+		reason = skipHidden
+	case role == RoleAssistant && n.recipient != "" && n.recipient != "all":
+		reason = skipToolCall // "bio" among them, which reads like the user's own words
+	case n.contentType == "":
+		reason = skipEmpty
+	case n.contentType != typeText && n.contentType != "multimodal_text":
+		reason = skipNonMessage
+	}
+	return role, reason
+}
+
+// spoken keeps what was typed or said.
+func spoken(b block, text string) string {
+	if b.kind == typeText || b.contentType == "audio_transcription" {
+		return text
 	}
 	return ""
 }
-
-// isSpoken keeps what was typed or said.
-func isSpoken(b block) bool { return b.Type == typeText || b.ContentType == "audio_transcription" }

@@ -12,7 +12,7 @@ import (
 // chat is a conversation of ChatGPT's export: nodes are "id parent role text", with
 // more members of the message after a "|".
 func chat(id, current string, nodes ...string) string {
-	var mapping []string
+	mapping := make([]string, 0, len(nodes))
 	for _, node := range nodes {
 		node, more, _ := strings.Cut(node, "|")
 		p := strings.SplitN(node, " ", 4)
@@ -36,7 +36,7 @@ func TestChatGPTBranch(t *testing.T) {
 		{"dangling", chat("c", "gone", "u - user Hi"+at(1), "a u assistant Yes"+at(2)), "User: Hi\n\nAssistant: Yes"},
 		{"a branch newer than the leaf", chat("c", "", "u - user Hi"+at(1), "m u assistant Mid"+at(9), "a m assistant End"+at(2), "b u assistant New"+at(5)), "User: Hi\n\nAssistant: New"},
 		{"circle without a leaf", chat("c", "", "u a user Hi"+at(1), "a u assistant Yes"+at(2)), "User: Hi\n\nAssistant: Yes"},
-		{"node that follows itself", chat("c", "u", "u u user Hi"), "User: Hi"},
+		{"node that follows itself", chat("c", "u", strings.Repeat("u ", 2)+"user Hi"), "User: Hi"},
 	}
 	for _, tt := range tests {
 		captures, _ := readText(t, Options{}, tt.in)

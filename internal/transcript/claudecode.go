@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"encoding/json"
 	"hash/maphash"
 	"path"
 	"path/filepath"
@@ -18,7 +17,7 @@ import (
 var claudeCode = format{
 	name:  "claude-code",
 	grows: true,
-	match: func(keys map[string]json.RawMessage) bool {
+	match: func(keys members) bool {
 		return isType(keys, RoleUser, RoleAssistant) && has(keys, "message") ||
 			has(keys, "type", "sessionId") || has(keys, "type", "leafUuid") || isType(keys, "file-history-snapshot")
 	},
@@ -26,27 +25,46 @@ var claudeCode = format{
 }
 
 type claudeLine struct {
-	Type       string `json:"type"`
-	UUID       string `json:"uuid"`
-	SessionID  string `json:"sessionId"`
-	Timestamp  stamp  `json:"timestamp"`
-	Cwd        string `json:"cwd"`
-	Branch     string `json:"gitBranch"`
-	Sidechain  bool   `json:"isSidechain"`
-	Meta       bool   `json:"isMeta"`
-	Summary    bool   `json:"isCompactSummary"`
-	Invisible  bool   `json:"isVisibleInTranscriptOnly"`
-	APIError   bool   `json:"isApiErrorMessage"`
-	Attachment struct {
-		Type   string  `json:"type"`
-		Mode   string  `json:"commandMode"`
-		Prompt content `json:"prompt"`
-	} `json:"attachment"`
-	Message struct {
-		ID      string  `json:"id"`
-		Model   string  `json:"model"`
-		Content content `json:"content"`
-	} `json:"message"`
+	kind, uuid, session, cwd, branch string
+	timestamp                        stamp
+	sidechain, meta, summary, failed bool
+	messageID, model                 string
+	content                          content
+	// Of an attachment.
+	attached, mode string
+	prompt         value
+}
+
+func parseClaudeLine(v value) (l claudeLine) {
+	for key, m := range v.members {
+		switch string(key) {
+		case "type":
+			l.kind = m.text()
+		case "uuid":
+			l.uuid = m.text()
+		case "sessionId":
+			l.session = m.text()
+		case "cwd":
+			l.cwd = m.text()
+		case "gitBranch":
+			l.branch = m.text()
+		case "timestamp":
+			l.timestamp = m.stamp()
+		case "isSidechain":
+			l.sidechain = m.isTrue()
+		case "isMeta":
+			l.meta = m.isTrue()
+		case "isCompactSummary", "isVisibleInTranscriptOnly":
+			l.summary = l.summary || m.isTrue()
+		case "isApiErrorMessage":
+			l.failed = m.isTrue()
+		case "message":
+			l.messageID, l.model, l.content = m.member("id").text(), m.member("model").text(), m.member("content").content()
+		case "attachment":
+			l.attached, l.mode, l.prompt = m.member("type").text(), m.member("commandMode").text(), m.member("prompt")
+		}
+	}
+	return l
 }
 
 func readClaudeCode(f *file) {
@@ -59,12 +77,13 @@ func readClaudeCode(f *file) {
 	var turns, sidechains int
 	seen := map[uint64]struct{}{}
 	for rec := range f.records {
-		var l claudeLine
-		if !f.object(rec, &l) {
+		v, ok := f.object(rec)
+		if !ok {
 			continue
 		}
+		l := parseClaudeLine(v)
 		t, reason := l.turn()
-		t.Date = c.at(f.date(l.Timestamp, rec.line))
+		t.Date = c.at(f.date(l.timestamp, rec.line))
 		id := maphash.String(f.im.seed, t.ExternalID)
 		if _, ok := seen[id]; ok && reason == "" {
 			reason = skipDuplicate
@@ -78,16 +97,16 @@ func readClaudeCode(f *file) {
 		}
 		turns++
 		seen[id] = struct{}{}
-		if t.Role == RoleUser && l.SessionID != c.session {
+		if t.Role == RoleUser && l.session != c.session {
 			c.end() // of a file that holds several
 		}
 		if len(c.turns) == 0 {
-			c.session = l.SessionID
+			c.session = l.session
 		}
-		c.part(l.Message.ID, t, rec.line)
-		c.note("cwd", l.Cwd)
-		c.note("branch", l.Branch)
-		c.note("model", l.Message.Model)
+		c.part(l.messageID, t, rec.line)
+		c.note("cwd", l.cwd)
+		c.note("branch", l.branch)
+		c.note("model", l.model)
 	}
 	c.end()
 	if turns == 0 && sidechains > 0 {
@@ -97,46 +116,51 @@ func readClaudeCode(f *file) {
 
 // turn is the turn in the line, without its date, or the reason why there is none.
 func (l *claudeLine) turn() (t Turn, reason string) {
-	t = Turn{ExternalID: l.UUID, Role: RoleUser}
-	switch queued := l.Type == "attachment" && l.Attachment.Type == "queued_command"; {
-	case l.Sidechain:
+	t = Turn{ExternalID: l.uuid, Role: RoleUser}
+	switch queued := l.kind == "attachment" && l.attached == "queued_command"; {
+	case l.sidechain:
 		return t, skipSidechain
-	case queued && (l.Attachment.Mode == "" || l.Attachment.Mode == "prompt"):
+	case queued && (l.mode == "" || l.mode == "prompt"):
 		// Typed while a tool ran. It has no uuid.
-		prompt := l.Attachment.Prompt.text(isText)
-		if len(l.Attachment.Prompt) == 1 {
-			prompt = l.Attachment.Prompt[0].Text
+		prompt := l.prompt.text()
+		if prompt == "" {
+			prompt = l.prompt.content().text()
 		}
-		t.ExternalID = "q:" + contentID(l.SessionID, l.Timestamp.raw, prompt)
-		t.Text, reason = claudePrompt(l.Attachment.Prompt)
-	case l.Type != RoleUser && l.Type != RoleAssistant:
+		t.ExternalID = "q:" + contentID(l.session, l.timestamp.raw, prompt)
+		t.Text, reason = claudePrompt(l.prompt.content())
+	case l.kind != RoleUser && l.kind != RoleAssistant:
 		return t, skipMetaLine
-	case l.Meta:
+	case l.meta:
 		return t, skipMeta
-	case l.Summary || l.Invisible:
+	case l.summary:
 		return t, skipSummary
-	case l.APIError || l.Message.Model == "<synthetic>":
+	case l.failed || l.model == "<synthetic>":
 		return t, skipSynthetic
-	case l.Type == RoleUser:
-		t.Text, reason = claudePrompt(l.Message.Content)
+	case l.kind == RoleUser:
+		t.Text, reason = claudePrompt(l.content)
 	default:
 		t.Role = RoleAssistant
-		t.Text, reason = claudeAnswer(l.Message.Content)
+		t.Text, reason = claudeAnswer(l.content)
 	}
 	if t.ExternalID == "" {
-		t.ExternalID = contentID(l.SessionID, l.Timestamp.raw, t.Role, t.Text)
+		t.ExternalID = contentID(l.session, l.timestamp.raw, t.Role, t.Text)
 	}
 	return t, reason
 }
 
 // claudePrompt is what the user typed.
 func claudePrompt(c content) (text, reason string) {
-	typed := c.text(isText)
-	for i := range c {
-		c[i].Text = withoutInjected(c[i].Text)
-	}
-	switch text = c.text(isText); {
-	case text == "" && typed != "":
+	injected := false
+	text = c.join(func(b block, text string) string {
+		if !b.isText() {
+			return ""
+		}
+		typed := withoutInjected(text)
+		injected = injected || typed != text
+		return typed
+	})
+	switch {
+	case text == "" && injected:
 		return "", skipInjected
 	case text == "" && c.has("tool_result"):
 		return "", skipToolResult
@@ -154,7 +178,7 @@ func claudePrompt(c content) (text, reason string) {
 }
 
 func claudeAnswer(c content) (text, reason string) {
-	switch text = c.text(isText); {
+	switch text = c.text(); {
 	case text != "":
 	case c.has("tool_use", "server_tool_use"):
 		reason = skipToolCall
@@ -172,7 +196,7 @@ var (
 )
 
 // maxInjected bounds the search for tags in a prompt made of them.
-const maxInjected = 1000
+const maxInjected = 100
 
 // withoutInjected removes what the program adds to prompts: an element that begins
 // a line and ends before a blank one. The same tag elsewhere is what a user writes

@@ -17,7 +17,7 @@ func claudeText(role, uuid, content string, more ...string) string {
 
 // blocks is content of blocks of text.
 func blocks(texts ...string) string {
-	var b []string
+	b := make([]string, 0, len(texts))
 	for _, text := range texts {
 		b = append(b, fmt.Sprintf(`{"type":"text","text":%q}`, text))
 	}
@@ -107,8 +107,8 @@ func TestClaudeCodeAnswers(t *testing.T) {
 		{"parts", answerPart("1", "m", "One.") + answerPart("2", "m", "Two."), "One.\nTwo."},
 		{"snapshots", answerPart("1", "m", "On") + answerPart("2", "m", "One.") + answerPart("3", "m", "One."), "One."},
 		{"snapshots of all blocks", answerPart("1", "m", "One.") + answerPart("2", "m", "One.", "Tw") + answerPart("3", "m", "One.", "Two."), "One.\nTwo."},
-		{"same text in other messages", answerPart("1", "m", "Ok.") + answerPart("2", "n", "Ok."), "Ok.\nOk."},
-		{"messages without id", answerPart("1", "", "Ok.") + answerPart("2", "", "Ok."), "Ok.\nOk."},
+		{"text of another message", answerPart("1", "m", "On") + answerPart("2", "n", "One."), "On\nOne."},
+		{"messages without id", answerPart("1", "", "On") + answerPart("2", "", "One."), "On\nOne."},
 		{"snapshots across a tool call", answerPart("1", "m", "On") + claudeText("assistant", "t", `[{"type":"tool_use"}]`) + answerPart("2", "m", "One."), "One."},
 		{"snapshot of an earlier message", answerPart("1", "m", "On") + answerPart("2", "n", "Two.") + answerPart("3", "m", "One."), "On\nTwo.\nOne."},
 	}
@@ -119,8 +119,9 @@ func TestClaudeCodeAnswers(t *testing.T) {
 	}
 
 	// A gateway that gives every message the same id.
-	captures, _ := readText(t, Options{}, claudeText("user", "u", `"Hi"`)+answerPart("1", "m", "Yes.")+claudeText("user", "v", `"Why?"`)+answerPart("2", "m", "Yes. So."))
-	require.Equal(t, []string{"User: Hi\n\nAssistant: Yes.", "User: Why?\n\nAssistant: Yes. So."}, texts(captures))
+	captures, _ := readText(t, Options{}, claudeText("user", "u", `"Hi"`)+answerPart("0", "n", "Look.")+answerPart("1", "m", "Yes.")+
+		claudeText("user", "v", `"Why?"`)+answerPart("2", "m", "Yes. So."))
+	require.Equal(t, []string{"User: Hi\n\nAssistant: Look.\nYes.", "User: Why?\n\nAssistant: Yes. So."}, texts(captures))
 }
 
 func TestClaudeCodeQueued(t *testing.T) {

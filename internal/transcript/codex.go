@@ -2,7 +2,6 @@ package transcript
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -17,8 +16,8 @@ import (
 var codex = format{
 	name:  "codex",
 	grows: true,
-	match: func(keys map[string]json.RawMessage) bool {
-		return isType(keys, "session_meta", "turn_context", "response_item", codexEvent, "compacted") && has(keys, "payload") ||
+	match: func(keys members) bool {
+		return isType(keys, codexHeader, codexContext, codexItem, codexEvent, "compacted") && has(keys, "payload") ||
 			has(keys, "id", "timestamp", "instructions")
 	},
 	read: readCodex,
@@ -27,20 +26,11 @@ var codex = format{
 func readCodex(f *file) {
 	s := codexSession{c: f.conversation(""), events: map[string]bool{}}
 	for rec := range f.records {
-		var l codexLine
-		if !f.object(rec, &l) {
+		v, ok := f.object(rec)
+		if !ok {
 			continue
 		}
-		if l.Payload == nil && l.Type != codexEvent && l.Type != "response_item" {
-			_ = json.Unmarshal(rec.raw, &l.bare) // as above, fields of another kind stay zero
-			l.Payload = &l.bare
-			if l.Type != "" {
-				l.Type = "response_item"
-			} else if l.bare.ID != "" {
-				l.Type = "session_meta"
-			}
-		}
-		if reason := s.line(&l, rec.line); reason != "" {
+		if reason := s.line(v, rec.line); reason != "" {
 			f.skip(reason)
 		}
 		if s.subagent {
@@ -52,41 +42,36 @@ func readCodex(f *file) {
 	s.c.end()
 }
 
-// codexEvent is the type of lines of the layer of events.
-const codexEvent = "event_msg"
-
-type codexLine struct {
-	Timestamp stamp         `json:"timestamp"`
-	Type      string        `json:"type"`
-	Payload   *codexPayload `json:"payload"`
-	// bare is the line itself where, as in the first versions, it is no envelope.
-	bare codexPayload
+// codexLine takes a line apart. The first versions wrote bare items after a header.
+func codexLine(v value) (kind string, timestamp stamp, payload value) {
+	enveloped := false
+	for key, m := range v.members {
+		switch string(key) {
+		case "type":
+			kind = m.text()
+		case "timestamp":
+			timestamp = m.stamp()
+		case "payload":
+			payload, enveloped = m, true
+		}
+	}
+	switch {
+	case enveloped || kind == codexEvent || kind == codexItem:
+	case kind != "":
+		return codexItem, timestamp, v
+	case v.member("id").given():
+		return codexHeader, timestamp, v
+	}
+	return kind, timestamp, payload
 }
 
-type codexPayload struct {
-	Type    string  `json:"type"`
-	Role    string  `json:"role"`
-	Kind    string  `json:"kind"`
-	Message string  `json:"message"`
-	Content content `json:"content"`
-	Item    struct {
-		Type    string  `json:"type"`
-		Content content `json:"content"`
-	} `json:"item"`
-
-	// Of session_meta and turn_context.
-	ID           string          `json:"id"`
-	Timestamp    stamp           `json:"timestamp"`
-	ForkedFrom   string          `json:"forked_from_id"`
-	Source       json.RawMessage `json:"source"`
-	ThreadSource string          `json:"thread_source"`
-	TurnID       string          `json:"turn_id"`
-	Cwd          string          `json:"cwd"`
-	Model        string          `json:"model"`
-	Git          struct {
-		Branch string `json:"branch"`
-	} `json:"git"`
-}
+// Types of lines.
+const (
+	codexHeader  = "session_meta"
+	codexContext = "turn_context"
+	codexEvent   = "event_msg"
+	codexItem    = "response_item"
+)
 
 // codexSession is what is known of a session so far. Its turns are held back until
 // it is clear which layer counts.
@@ -120,19 +105,19 @@ type codexTurn struct {
 const heldBytes = 16 << 20
 
 // line takes a line, or tells the reason why it is no turn.
-func (s *codexSession) line(l *codexLine, line int) (reason string) {
-	f, p := s.c.f, l.Payload
-	if date := f.date(l.Timestamp, line); !date.IsZero() {
+func (s *codexSession) line(v value, line int) (reason string) {
+	kind, timestamp, p := codexLine(v)
+	if date := s.c.f.date(timestamp, line); !date.IsZero() {
 		s.date = date
 	}
 	switch {
-	case l.Type == "session_meta" && !s.begun && p != nil:
+	case kind == codexHeader && !s.begun:
 		s.begin(p, line)
 		return skipMetaLine
-	case l.Type == "turn_context" && p != nil:
-		s.replaying = s.replaying && !notOlder(p.TurnID, s.c.session)
+	case kind == codexContext:
+		s.replaying = s.replaying && !notOlder(p.member("turn_id").text(), s.c.session)
 		if !s.replaying {
-			s.cwd, s.model = cmp.Or(p.Cwd, s.cwd), cmp.Or(p.Model, s.model)
+			s.cwd, s.model = cmp.Or(p.member("cwd").text(), s.cwd), cmp.Or(p.member("model").text(), s.model)
 			return skipMetaLine
 		}
 	}
@@ -141,13 +126,13 @@ func (s *codexSession) line(l *codexLine, line int) (reason string) {
 	}
 	t := codexTurn{Turn: Turn{Date: s.date}, line: line, cwd: s.cwd, branch: s.branch, model: s.model}
 	switch {
-	case l.Type == "compacted":
+	case kind == "compacted":
 		return skipSummary
-	case l.Type != codexEvent && l.Type != "response_item":
+	case kind != codexEvent && kind != codexItem:
 		return skipMetaLine
-	case p == nil || p.Type == "":
+	case !p.member("type").given():
 		return skipNonMessage
-	case l.Type == codexEvent:
+	case kind == codexEvent:
 		reason = t.fromEvent(p)
 	default:
 		reason = t.fromItem(p)
@@ -169,63 +154,78 @@ func (s *codexSession) line(l *codexLine, line int) (reason string) {
 }
 
 // begin takes the first header. A fork's log begins with that of its parent.
-func (s *codexSession) begin(p *codexPayload, line int) {
+func (s *codexSession) begin(p value, line int) {
 	s.begun = true
-	s.c.session, s.cwd, s.branch = p.ID, p.Cwd, p.Git.Branch
-	if date := s.c.f.date(p.Timestamp, line); !date.IsZero() {
+	s.c.session, s.cwd, s.branch = p.member("id").text(), p.member("cwd").text(), p.member("git").member("branch").text()
+	if date := s.c.f.date(p.member("timestamp").stamp(), line); !date.IsZero() {
 		s.date = date
 	}
-	s.replaying = p.ForkedFrom != "" && isUUIDv7(p.ID)
-	var source map[string]json.RawMessage
-	s.subagent = p.ThreadSource == "subagent" || json.Unmarshal(p.Source, &source) == nil && has(source, "subagent")
+	s.replaying = p.member("forked_from_id").text() != "" && isUUIDv7(s.c.session)
+	s.subagent = p.member("thread_source").text() == "subagent" || p.member("source").member("subagent").given()
 }
 
 // fromEvent takes a turn from the layer of events.
-func (t *codexTurn) fromEvent(p *codexPayload) (reason string) {
-	t.event = p.Type
+func (t *codexTurn) fromEvent(p value) (reason string) {
+	t.event = p.member("type").text()
+	item := p.member("item")
+	completed := ""
+	if t.event == "item_completed" {
+		completed = item.member("type").text()
+	}
 	switch {
-	case p.Type == "user_message":
-		t.Role, t.Text = RoleUser, p.Message
-	case p.Type == "agent_message":
-		t.Role, t.Text = RoleAssistant, p.Message
-	case p.Type == "item_completed" && p.Item.Type == "UserMessage":
-		t.Role, t.Text = RoleUser, p.Item.Content.text(isText)
-	case p.Type == "item_completed" && p.Item.Type == "AgentMessage":
-		t.Role, t.Text = RoleAssistant, p.Item.Content.text(isText)
-	case strings.HasPrefix(p.Type, "agent_reasoning"), p.Item.Type == "Reasoning":
+	case t.event == "user_message":
+		t.Role, t.Text = RoleUser, p.member("message").text()
+	case t.event == "agent_message":
+		t.Role, t.Text = RoleAssistant, p.member("message").text()
+	case completed == "UserMessage":
+		t.Role, t.Text = RoleUser, item.member("content").content().text()
+	case completed == "AgentMessage":
+		t.Role, t.Text = RoleAssistant, item.member("content").content().text()
+	case strings.HasPrefix(t.event, "agent_reasoning"), completed == "Reasoning":
 		return skipThinking
 	default:
 		return skipMetaLine
 	}
+	kind := p.member("kind").text()
 	switch t.Text = Clean(t.Text); {
 	case t.Text == "":
 		return skipEmpty
-	case p.Kind == "environment_context", p.Kind == "user_instructions":
+	case kind == "environment_context", kind == "user_instructions":
 		return skipInjected
 	}
 	return ""
 }
 
 // fromItem takes a turn from the layer of items.
-func (t *codexTurn) fromItem(p *codexPayload) (reason string) {
-	switch {
-	case p.Type == "reasoning":
+func (t *codexTurn) fromItem(p value) (reason string) {
+	switch kind := p.member("type").text(); {
+	case kind == "reasoning":
 		return skipThinking
-	case strings.HasSuffix(p.Type, "_output"):
+	case strings.HasSuffix(kind, "_output"):
 		return skipToolResult
-	case strings.HasSuffix(p.Type, "_call"):
+	case strings.HasSuffix(kind, "_call"):
 		return skipToolCall
-	case p.Type != "message":
+	case kind != "message":
 		return skipMetaLine
-	case p.Role != RoleUser && p.Role != RoleAssistant:
-		return skipSystem
 	}
-	t.Role = p.Role
-	t.Text = p.Content.text(func(b block) bool { return isText(b) && (p.Role != RoleUser || !isCodexContext(b.Text)) })
+	if t.Role, reason = roleOf(p.member("role").text()); reason != "" {
+		return reason
+	}
+	injected := false
+	t.Text = p.member("content").content().join(func(b block, text string) string {
+		if !b.isText() {
+			return ""
+		}
+		if t.Role == RoleUser && isCodexContext(text) {
+			injected = true
+			return ""
+		}
+		return text
+	})
 	switch {
 	case t.Text != "":
 		return ""
-	case p.Content.text(isText) != "":
+	case injected:
 		return skipInjected
 	default:
 		return skipEmpty
@@ -234,7 +234,6 @@ func (t *codexTurn) fromItem(p *codexPayload) (reason string) {
 
 // isCodexContext tells the texts that the program sends in the user's name.
 func isCodexContext(text string) bool {
-	text = strings.TrimSpace(text)
 	for _, prefix := range []string{
 		"<environment_context", "# AGENTS.md instructions", "<user_instructions", "<user_shell_command",
 		"<turn_aborted", "<recommended_plugins", "<hook_prompt",

@@ -95,8 +95,10 @@ func TestZip(t *testing.T) {
 		{
 			name: "only conversations*.json where there are any",
 			entries: []entry{
-				{name: "x/conversations-001.json", data: `[{"text":"two"}]`}, {name: "x/conversations-000.json", data: `[{"text":"one"}]`},
-				{name: "x/notes.json", data: `[{"text":"no"}]`}, {name: "__MACOSX/._conversations.json", data: "\x00\x05"},
+				{name: "x/conversations-001.json", data: `[{"text":"two"}]`},
+				{name: "x/conversations-000.json", data: `[{"text":"one"}]`},
+				{name: "x/notes.json", data: `[{"text":"no"}]`},
+				{name: "__MACOSX/._conversations.json", data: "\x00\x05"},
 			},
 			texts: []string{"one", "two"},
 			files: map[string]string{"x/conversations-000.json": "", "x/conversations-001.json": "", "x/notes.json": "not_conversations", "__MACOSX/._conversations.json": "hidden_file"},
@@ -204,7 +206,7 @@ func gzipped(t *testing.T, s string) string {
 }
 
 func texts(captures []Capture) []string {
-	var out []string
+	var out []string //nolint:prealloc // nil without captures
 	for _, c := range captures {
 		out = append(out, c.Text)
 	}

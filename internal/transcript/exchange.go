@@ -86,7 +86,7 @@ func (c *conversation) part(message string, t Turn, line int) {
 	if last != nil && !joins && (last.Role == RoleAssistant || last.Role == RoleOther || t.Role == RoleOther) {
 		c.end()
 	}
-	same := joins && message != "" && message == c.message
+	same := message != "" && message == c.message
 	earlier := -1
 	if same {
 		earlier = slices.IndexFunc(c.answer[c.run:], func(part string) bool { return strings.HasPrefix(t.Text, part) })

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"hash/maphash"
 	"io"
+	"regexp"
 	"unicode/utf8"
 )
 
@@ -45,7 +46,8 @@ func (f *file) readText(r *bufio.Reader) {
 		f.failRead(err, 0)
 		return
 	}
-	if head, _ := r.Peek(r.Size()); isBinary(head) {
+	head, _ := r.Peek(r.Size())
+	if isBinary(head) {
 		detail := wayOut
 		if bytes.HasPrefix(head, []byte("SQLite format 3\x00")) {
 			detail = "a SQLite database, as Cursor and opencode keep: export its conversations with the program it belongs to"
@@ -57,7 +59,7 @@ func (f *file) readText(r *bufio.Reader) {
 	if f.im.o.Format == plainText.name {
 		f.src = &lines{r: r, max: f.im.o.MaxRecord}
 	}
-	if !f.detect() {
+	if !f.detect(beginsObject.Match(head)) {
 		return
 	}
 	f.format.read(f)
@@ -87,10 +89,14 @@ const (
 	probeBytes   = 1 << 20
 )
 
+// beginsObject tells JSON objects from other things in brackets, such as TOML.
+var beginsObject = regexp.MustCompile(`^\s*(?:\[\s*)?\{\s*"`)
+
 // detect finds the format by the first records and keeps them for f.records. A
 // claim counts once at least half of the records are JSON, so that prose with a
-// sample in it is not taken for an export.
-func (f *file) detect() bool {
+// sample in it is not taken for an export. objects says that the file begins as one
+// of JSON objects: if it ends in the first, it is cut.
+func (f *file) detect(objects bool) bool {
 	var good, bad, size int
 	var cut, long bool
 	detail := wayOut
@@ -113,7 +119,7 @@ func (f *file) detect() bool {
 		}
 		if !json.Valid(body) {
 			bad++
-			cut = rec.cut && body[0] == '{'
+			cut = rec.cut && objects
 			continue
 		}
 		good++
@@ -134,6 +140,8 @@ func (f *file) detect() bool {
 		}
 	}
 	switch {
+	case errors.Is(f.srcErr, errCut) && good == 0 && !objects:
+		f.reject("unsupported_format", detail)
 	case f.srcErr != nil && !errors.Is(f.srcErr, io.EOF) && !errors.Is(f.srcErr, errTrailing):
 		f.failRead(f.srcErr, f.probed[len(f.probed)-1].line)
 	case good == 0 && bad == 0 && long:
@@ -150,8 +158,8 @@ func (f *file) detect() bool {
 
 // match finds the format of a record, or the way out for one of a format that is
 // known but not read. A forced format claims what it could hold.
-func (im *importer) match(raw []byte) (*format, string) {
-	keys, list := members(raw)
+func (im *importer) match(v value) (*format, string) {
+	keys, list := membersOf(v)
 	if keys == nil {
 		return nil, ""
 	}
@@ -170,21 +178,6 @@ func (im *importer) match(raw []byte) (*format, string) {
 		}
 	}
 	return nil, ""
-}
-
-// members are the members of an object, or of the first object of a list.
-func members(raw []byte) (keys map[string]json.RawMessage, list bool) {
-	if bytes.HasPrefix(raw, []byte("[")) {
-		var first []json.RawMessage
-		if json.Unmarshal(raw, &first) != nil || len(first) == 0 {
-			return nil, true
-		}
-		raw, list = first[0], true
-	}
-	if json.Unmarshal(raw, &keys) != nil {
-		return nil, list
-	}
-	return keys, list
 }
 
 // records are the records of the file, without blank lines and those over the cap.
@@ -254,24 +247,24 @@ func (f *file) decode(rec record, v any) bool {
 	return f.decoded(rec, err)
 }
 
-// object unmarshals a record into the struct that v points to. A field of another
-// kind than expected stays zero: exports change, and one odd field must not cost a
-// record. It reports false for what is no object, and names what is no JSON.
-func (f *file) object(rec record, v any) bool {
-	if raw := bytes.TrimSpace(rec.raw); raw[0] != '{' && json.Valid(raw) {
+// object is the record as a JSON object. It reports false for what is none, and
+// names what is no JSON.
+func (f *file) object(rec record) (value, bool) {
+	v, ok := f.value(rec)
+	if ok && v.kind() != '{' {
 		f.skip(skipNonObject)
-		return false
+		return nil, false
 	}
-	return f.lenient(rec, v)
+	return v, ok
 }
 
-// lenient is object for a record of any kind.
-func (f *file) lenient(rec record, v any) bool {
-	err := json.Unmarshal(rec.raw, v)
-	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		err = nil
+// value is the record as JSON of any kind, valid as long as the record is.
+func (f *file) value(rec record) (value, bool) {
+	raw := bytes.TrimSpace(rec.raw)
+	if json.Valid(raw) {
+		return value(raw), f.decoded(rec, nil)
 	}
-	return f.decoded(rec, err)
+	return nil, f.decoded(rec, errors.New("not valid JSON"))
 }
 
 // decoded names what is wrong with a record whose decoding ended with err.

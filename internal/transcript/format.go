@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"encoding/json"
 	"slices"
 )
 
@@ -15,7 +14,7 @@ type format struct {
 	// match reports whether a record, a JSON object, is of this format. It sees
 	// the first records of a file until one matches. It is nil for a format that
 	// is no JSON.
-	match func(keys map[string]json.RawMessage) bool
+	match func(keys members) bool
 	// lists says that a record may be a list of objects; match sees the first.
 	lists bool
 	// read turns the records of f into captures, with f.records, f.object or
@@ -37,7 +36,29 @@ var formats = []format{
 	native,
 }
 
-func has(keys map[string]json.RawMessage, names ...string) bool {
+// members are the members of a record by name.
+type members map[string]value
+
+// membersOf are the members of an object, or of the first one of a list.
+func membersOf(v value) (keys members, list bool) {
+	if v.kind() == '[' {
+		list = true
+		for first := range v.elements {
+			v = first
+			break
+		}
+	}
+	if v.kind() != '{' {
+		return nil, list
+	}
+	keys = members{}
+	for key, member := range v.members {
+		keys[string(key)] = member
+	}
+	return keys, list
+}
+
+func has(keys members, names ...string) bool {
 	for _, n := range names {
 		if _, ok := keys[n]; !ok {
 			return false
@@ -47,7 +68,6 @@ func has(keys map[string]json.RawMessage, names ...string) bool {
 }
 
 // isType reports whether the member "type" is one of the strings values.
-func isType(keys map[string]json.RawMessage, values ...string) bool {
-	var s string
-	return json.Unmarshal(keys["type"], &s) == nil && slices.Contains(values, s)
+func isType(keys members, values ...string) bool {
+	return slices.Contains(values, keys["type"].text())
 }

@@ -1,7 +1,11 @@
 package transcript
 
 import (
+	"bufio"
 	"fmt"
+	"io"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -82,6 +86,61 @@ func BenchmarkFormats(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkLargeExport reads 1 GB of ChatGPT conversations of 20 exchanges each and
+// reports the peak of the process's memory: go test -run - -bench Large -benchtime 1x.
+func BenchmarkLargeExport(b *testing.B) {
+	const size = 1_000_000_000
+	b.SetBytes(size)
+	for b.Loop() {
+		r, w := io.Pipe()
+		go func() { w.CloseWithError(writeLarge(w, size)) }()
+		var captures int
+		sum, err := Read(b.Context(), []string{stdinPath}, Options{Stdin: r}, func(Capture) error {
+			captures++
+			return nil
+		})
+		require.NoError(b, err)
+		require.Equal(b, 0, sum.Exit())
+		b.ReportMetric(float64(captures), "captures")
+	}
+	b.ReportMetric(peakRSS(b), "MB-RSS")
+}
+
+func writeLarge(w io.Writer, size int) error {
+	text := strings.Repeat("The boat leaves at nine, and the yard opens on Monday. ", 12)
+	out := bufio.NewWriterSize(w, 1<<20)
+	sep := "["
+	for n, written := 0, 0; written < size; n++ {
+		nodes := []string{"0 - user Begin"}
+		for i := 1; i < 40; i++ {
+			nodes = append(nodes, fmt.Sprintf("%d %d %s %d %s", i, i-1, []string{RoleUser, RoleAssistant}[i%2], i, text))
+		}
+		conversation := chat(fmt.Sprint("c", n), "39", nodes...)
+		written += len(conversation)
+		if _, err := out.WriteString(sep + conversation); err != nil {
+			return err
+		}
+		sep = ","
+	}
+	if _, err := out.WriteString("]"); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// peakRSS is the most memory the process has held so far, in MB.
+func peakRSS(b *testing.B) float64 {
+	b.Helper()
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		b.Skip("no /proc")
+	}
+	_, after, _ := strings.Cut(string(status), "VmHWM:")
+	kb, err := strconv.ParseFloat(strings.Fields(after)[0], 64)
+	require.NoError(b, err)
+	return kb * 1024 / 1e6
 }
 
 // fuzzFormat feeds a format with what it might meet. Seeds are the format's sample

@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 )
@@ -12,48 +11,26 @@ import (
 var geminiCLI = format{
 	name:  "gemini-cli",
 	grows: true,
-	match: func(keys map[string]json.RawMessage) bool {
+	match: func(keys members) bool {
 		return has(keys, "sessionId") && !has(keys, "type") &&
 			(has(keys, "messages") || has(keys, "projectHash") || has(keys, "startTime"))
 	},
 	read: func(f *file) {
 		s := geminiSession{f: f}
 		for rec := range f.records {
-			var l geminiLine
-			if !f.object(rec, &l) {
+			v, ok := f.object(rec)
+			if !ok {
 				continue
 			}
-			if l.SessionID != "" && l.Kind == "subagent" {
+			header := v.member("sessionId").text() != "" && !v.member("type").given()
+			if header && v.member("kind").text() == "subagent" {
 				f.leaveSubagent()
 				return
 			}
-			s.line(l, rec.line)
+			s.record(v, header, rec.line)
 		}
 		s.end()
 	},
-}
-
-type geminiLine struct {
-	geminiMessage
-
-	SessionID string          `json:"sessionId"`
-	Kind      string          `json:"kind"`
-	Messages  []geminiMessage `json:"messages"`
-	Set       *struct {
-		Messages []geminiMessage `json:"messages"`
-	} `json:"$set"`
-	RewindTo string `json:"$rewindTo"`
-}
-
-type geminiMessage struct {
-	ID        string          `json:"id"`
-	Type      string          `json:"type"`
-	Timestamp stamp           `json:"timestamp"`
-	Model     string          `json:"model"`
-	Content   content         `json:"content"`
-	ToolCalls json.RawMessage `json:"toolCalls"`
-
-	line int
 }
 
 type geminiSession struct {
@@ -63,41 +40,76 @@ type geminiSession struct {
 	index    map[string]int // of messages, by id
 }
 
-func (s *geminiSession) line(l geminiLine, line int) {
-	switch {
-	case l.SessionID != "" && l.Type == "":
-		if l.SessionID != s.id {
+// geminiMessage is a turn with its bare id, or the reason why there is none.
+type geminiMessage struct {
+	turn          Turn
+	model, reason string
+	line          int
+}
+
+func (s *geminiSession) record(v value, header bool, line int) {
+	switch set, rewindTo := v.member("$set"), v.member("$rewindTo").text(); {
+	case header:
+		if id := v.member("sessionId").text(); id != s.id {
 			s.end()
-			s.id = l.SessionID
+			s.id = id
 		}
-		s.put(line, l.Messages...)
+		s.putAll(v.member("messages"), line)
 	case s.id == "":
 		s.f.skip(skipNonMessage)
-	case l.Set != nil:
-		s.put(line, l.Set.Messages...)
-	case l.RewindTo != "":
-		s.rewind(l.RewindTo)
+	case set.given():
+		s.putAll(set.member("messages"), line)
+	case rewindTo != "":
+		s.rewind(rewindTo)
 	default:
-		s.put(line, l.geminiMessage)
+		s.put(v, line)
 	}
 }
 
-// put adds messages, or replaces those of the same id.
-func (s *geminiSession) put(line int, messages ...geminiMessage) {
-	for _, m := range messages {
-		m.line = line
-		i, known := s.index[m.ID]
-		switch {
-		case m.Type != RoleUser && m.Type != "gemini":
-			s.f.skip(skipMetaLine)
-		case known && m.ID != "":
-			s.messages[i] = m
-			s.f.skip(skipSnapshot)
-		default:
-			s.index[m.ID] = len(s.messages)
-			s.messages = append(s.messages, m)
-		}
+func (s *geminiSession) putAll(messages value, line int) {
+	for m := range messages.elements {
+		s.put(m, line)
 	}
+}
+
+// put adds a message, or replaces that of the same id.
+func (s *geminiSession) put(v value, line int) {
+	m := geminiMessage{turn: Turn{ExternalID: v.member("id").text()}, model: v.member("model").text(), line: line}
+	switch v.member("type").text() {
+	case RoleUser:
+		m.turn.Role = RoleUser
+	case "gemini":
+		m.turn.Role = RoleAssistant
+	default:
+		s.f.skip(skipMetaLine)
+		return
+	}
+	when := v.member("timestamp").stamp()
+	m.turn.Date = s.f.date(when, line)
+	m.turn.Text = v.member("content").content().join(func(b block, text string) string {
+		if b.thought || b.kind != "" && b.kind != typeText {
+			return ""
+		}
+		return text
+	})
+	if m.turn.ExternalID == "" {
+		m.turn.ExternalID = contentID(s.id, when.raw, m.turn.Role, m.turn.Text)
+	}
+	switch {
+	case m.turn.Role == RoleUser && strings.HasPrefix(m.turn.Text, "<session_context>"):
+		m.reason = skipInjected
+	case m.turn.Text == "" && v.member("toolCalls").given():
+		m.reason = skipToolCall
+	case m.turn.Text == "":
+		m.reason = skipEmpty
+	}
+	if i, ok := s.index[m.turn.ExternalID]; ok {
+		s.messages[i] = m
+		s.f.skip(skipSnapshot)
+		return
+	}
+	s.index[m.turn.ExternalID] = len(s.messages)
+	s.messages = append(s.messages, m)
 }
 
 // rewind drops the message with that id and what follows it.
@@ -107,7 +119,7 @@ func (s *geminiSession) rewind(id string) {
 		return
 	}
 	for _, m := range s.messages[i:] {
-		delete(s.index, m.ID)
+		delete(s.index, m.turn.ExternalID)
 		s.f.skip(skipRewound)
 	}
 	s.messages = slices.Delete(s.messages, i, len(s.messages))
@@ -117,36 +129,13 @@ func (s *geminiSession) rewind(id string) {
 func (s *geminiSession) end() {
 	c := s.f.conversation(s.id)
 	for _, m := range s.messages {
-		t, reason := m.turn(s.id)
-		t.Date = s.f.date(m.Timestamp, m.line)
-		if reason != "" {
-			s.f.skip(reason)
+		if m.reason != "" {
+			s.f.skip(m.reason)
 			continue
 		}
-		c.add(t, m.line)
-		c.note("model", m.Model)
+		c.add(m.turn, m.line)
+		c.note("model", m.model)
 	}
 	c.end()
 	s.messages, s.index = nil, map[string]int{}
-}
-
-// turn is the turn in a message, without its date, or the reason why there is none.
-func (m *geminiMessage) turn(session string) (t Turn, reason string) {
-	t = Turn{ExternalID: m.ID, Role: RoleUser}
-	if m.Type == "gemini" {
-		t.Role = RoleAssistant
-	}
-	t.Text = m.Content.text(func(b block) bool { return !b.Thought && (b.Type == "" || b.Type == typeText) })
-	if t.ExternalID == "" {
-		t.ExternalID = contentID(session, m.Timestamp.raw, t.Role, t.Text)
-	}
-	switch {
-	case t.Role == RoleUser && strings.HasPrefix(t.Text, "<session_context>"):
-		reason = skipInjected
-	case t.Text == "" && m.ToolCalls != nil:
-		reason = skipToolCall
-	case t.Text == "":
-		reason = skipEmpty
-	}
-	return t, reason
 }

@@ -1,7 +1,8 @@
 package transcript
 
 import (
-	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,57 +14,47 @@ import (
 // conversation without a sample id. Questions and summaries are no turns.
 var locomo = format{
 	name: "locomo",
-	match: func(keys map[string]json.RawMessage) bool {
+	match: func(keys members) bool {
 		return has(keys, "sample_id", "conversation") || has(keys, "speaker_a", "speaker_b")
 	},
 	read: func(f *file) {
 		for rec := range f.records {
-			var fields map[string]json.RawMessage
-			if f.object(rec, &fields) {
-				f.locomoSample(fields, rec.line)
+			if v, ok := f.object(rec); ok {
+				f.locomoSample(v, rec.line)
 			}
 		}
 	},
 }
 
-func (f *file) locomoSample(fields map[string]json.RawMessage, line int) {
-	var sample ident
-	_ = json.Unmarshal(fields["sample_id"], &sample)
-	if has(fields, "conversation") {
-		raw := fields["conversation"]
-		fields = nil
-		if json.Unmarshal(raw, &fields) != nil {
-			f.warn("bad_record", line, `"conversation" must be an object`)
-			return
-		}
+func (f *file) locomoSample(v value, line int) {
+	sample := v.member("sample_id").id()
+	if v.member("conversation").given() {
+		v = v.member("conversation")
 	}
 	if sample == "" {
-		sample = ident(contentID(string(fields["speaker_a"]), string(fields["speaker_b"]), string(fields["session_1_date_time"])))
+		sample = contentID(v.member("speaker_a").text(), v.member("speaker_b").text(), v.member("session_1_date_time").text())
 	}
-	c := f.conversation(string(sample))
-	var numbers []int
-	for key := range fields {
-		if n, err := strconv.Atoi(strings.TrimPrefix(key, "session_")); err == nil {
-			numbers = append(numbers, n)
+	sessions, dates := map[int]value{}, map[string]string{}
+	for key, m := range v.members {
+		if n, err := strconv.Atoi(strings.TrimPrefix(string(key), "session_")); err == nil {
+			sessions[n] = m
+		} else {
+			dates[string(key)] = m.text()
 		}
 	}
-	slices.Sort(numbers)
-	for _, n := range numbers {
-		key := "session_" + strconv.Itoa(n)
-		var turns []struct {
-			Speaker string `json:"speaker"`
-			DiaID   string `json:"dia_id"`
-			Text    string `json:"text"`
-			Caption string `json:"blip_caption"`
-		}
-		_ = json.Unmarshal(fields[key], &turns) // none where it is something else
-		var when string
-		_ = json.Unmarshal(fields[key+"_date_time"], &when)
+	c := f.conversation(sample)
+	for _, n := range slices.Sorted(maps.Keys(sessions)) {
 		// Unknown where it does not parse.
-		date, _ := time.Parse("3:04 pm on 2 January, 2006", strings.TrimSpace(when))
-		for _, t := range turns {
-			c.add(Turn{ExternalID: string(sample) + "/" + t.DiaID, Role: RoleOther, Speaker: t.Speaker, Text: t.Text, Date: date}, line)
-			c.note("caption", t.Caption)
+		date, _ := time.Parse("3:04 pm on 2 January, 2006", strings.TrimSpace(dates[fmt.Sprintf("session_%d_date_time", n)]))
+		for m := range sessions[n].elements {
+			c.add(Turn{
+				ExternalID: sample + "/" + m.member("dia_id").text(),
+				Role:       RoleOther,
+				Speaker:    m.member("speaker").text(),
+				Text:       m.member("text").text(),
+				Date:       date,
+			}, line)
+			c.note("caption", m.member("blip_caption").text())
 		}
 	}
 	c.end()

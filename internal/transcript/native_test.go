@@ -90,7 +90,7 @@ func TestNativeLastOfAnIDWins(t *testing.T) {
 {"id":"a","text":"two"}
 {"id":"a","text":"one","source":"other"}
 {"id":"a","text":"one"}`)
-	var texts []string
+	texts := make([]string, 0, len(captures))
 	for _, c := range captures {
 		texts = append(texts, c.Source+" "+c.Text)
 	}
@@ -124,7 +124,7 @@ func readText(t *testing.T, o Options, in string) ([]Capture, Summary) {
 }
 
 func codes(problems []Problem) []string {
-	var out []string
+	var out []string //nolint:prealloc // nil without problems
 	for _, p := range problems {
 		out = append(out, p.Code)
 	}

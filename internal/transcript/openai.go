@@ -1,8 +1,6 @@
 package transcript
 
 import (
-	"bytes"
-	"encoding/json"
 	"strconv"
 )
 
@@ -12,11 +10,11 @@ import (
 var openAI = format{
 	name:  "openai-messages",
 	lists: true,
-	match: func(keys map[string]json.RawMessage) bool {
+	match: func(keys members) bool {
 		if has(keys, "prompt", "completion") {
 			return true
 		}
-		if first, list := members(bytes.TrimSpace(keys["messages"])); list {
+		if first, list := membersOf(keys["messages"]); list {
 			return first == nil || has(first, "role")
 		}
 		return has(keys, "role", "content")
@@ -24,66 +22,53 @@ var openAI = format{
 	read: readOpenAI,
 }
 
-type openAILine struct {
-	openAIMessage
-
-	ID         ident           `json:"id"`
-	Model      string          `json:"model"`
-	Messages   []openAIMessage `json:"messages"`
-	Prompt     json.RawMessage `json:"prompt"`
-	Completion json.RawMessage `json:"completion"`
-}
-
-type openAIMessage struct {
-	Role         string          `json:"role"`
-	Content      content         `json:"content"`
-	ToolCalls    json.RawMessage `json:"tool_calls"`
-	FunctionCall json.RawMessage `json:"function_call"`
-	Refusal      string          `json:"refusal"`
-}
-
 func readOpenAI(f *file) {
 	bare := f.conversation("")
 	for rec := range f.records {
-		var l openAILine
-		if bytes.TrimSpace(rec.raw)[0] == '[' {
-			if !f.lenient(rec, &l.Messages) {
-				continue
-			}
-		} else if !f.object(rec, &l) {
+		v, ok := f.value(rec)
+		if !ok {
 			continue
 		}
+		messages := v.member("messages")
+		if v.kind() == '[' {
+			messages = v
+		}
+		session := v.member("id").id()
+		if session == "" {
+			session = "L" + strconv.Itoa(rec.line)
+		}
+		c := f.conversation(session)
+		empty := true
+		for m := range messages.elements {
+			empty = false
+			addOpenAI(c, m, rec.line)
+			c.note("model", v.member("model").text())
+		}
+		c.end()
 		switch {
-		case l.Role != "":
-			l.add(bare, rec.line)
-		case l.Prompt != nil && l.Completion != nil:
+		case !empty:
+		case v.member("role").given():
+			addOpenAI(bare, v, rec.line)
+		case v.member("prompt").given() && v.member("completion").given():
 			f.warn("legacy_record", rec.line, `a "prompt" with a "completion" is a training example of the old kind, no conversation: left out`)
-		case len(l.Messages) == 0:
-			f.skip(skipEmptyConversation)
+		case v.kind() != '{' && v.kind() != '[':
+			f.skip(skipNonObject)
 		default:
-			session := string(l.ID)
-			if session == "" {
-				session = "L" + strconv.Itoa(rec.line)
-			}
-			c := f.conversation(session)
-			for i := range l.Messages {
-				l.Messages[i].add(c, rec.line)
-				c.note("model", l.Model)
-			}
-			c.end()
+			f.skip(skipEmptyConversation)
 		}
 	}
 	bare.end()
 }
 
-func (m *openAIMessage) add(c *conversation, line int) {
-	role, reason := roleOf(m.Role)
-	t := Turn{Role: role, Text: m.Content.text(isText)}
+func addOpenAI(c *conversation, m value, line int) {
+	text := m.member("content").content()
+	role, reason := roleOf(m.member("role").text())
+	t := Turn{Role: role, Text: text.text()}
 	switch {
 	case reason != "":
-	case t.Text == "" && (m.ToolCalls != nil || m.FunctionCall != nil):
+	case t.Text == "" && (m.member("tool_calls").given() || m.member("function_call").given()):
 		reason = skipToolCall
-	case t.Text == "" && (m.Refusal != "" || m.Content.has("refusal")):
+	case t.Text == "" && (m.member("refusal").given() || text.has("refusal")):
 		reason = skipRefusal
 	}
 	if reason != "" {
@@ -98,49 +83,39 @@ func (m *openAIMessage) add(c *conversation, line int) {
 var shareGPT = format{
 	name:  "sharegpt",
 	grows: true,
-	match: func(keys map[string]json.RawMessage) bool { return has(keys, "conversations") },
+	match: func(keys members) bool { return has(keys, "conversations") },
 	read: func(f *file) {
 		for rec := range f.records {
-			var l shareGPTLine
-			if f.object(rec, &l) {
-				l.read(f, rec.line)
+			if v, ok := f.object(rec); ok {
+				f.shareGPT(v, rec.line)
 			}
 		}
 	},
 }
 
-type shareGPTLine struct {
-	ID            ident `json:"id"`
-	Conversations []struct {
-		From    string  `json:"from"`
-		Value   content `json:"value"`
-		Role    string  `json:"role"`
-		Content content `json:"content"`
-	} `json:"conversations"`
-}
-
-func (l *shareGPTLine) read(f *file, line int) {
-	if len(l.Conversations) == 0 {
-		f.skip(skipEmptyConversation)
-		return
-	}
-	session := string(l.ID)
-	c := f.conversation(session)
-	if session == "" {
+func (f *file) shareGPT(v value, line int) {
+	id := v.member("id").id()
+	c := f.conversation(id)
+	if id == "" {
 		c.session = "L" + strconv.Itoa(line)
 	}
-	for i, m := range l.Conversations {
-		role, reason := roleOf(m.From + m.Role)
+	n := 0
+	for m := range v.member("conversations").elements {
+		role, reason := roleOf(m.member("from").text() + m.member("role").text())
+		t := Turn{Role: role}
+		if id != "" {
+			t.ExternalID = id + "/" + strconv.Itoa(n)
+		}
+		n++
 		if reason != "" {
 			f.skip(reason)
 			continue
 		}
-		t := Turn{Role: role}
-		t.Text = append(m.Value, m.Content...).text(isText)
-		if session != "" {
-			t.ExternalID = session + "/" + strconv.Itoa(i)
-		}
+		t.Text = append(m.member("value").content(), m.member("content").content()...).text()
 		c.add(t, line)
+	}
+	if n == 0 {
+		f.skip(skipEmptyConversation)
 	}
 	c.end()
 }

@@ -47,8 +47,7 @@ func readPlainText(f *file) {
 		f.refuse("too_large", "a text larger than a transcript can be: cut it into files")
 		return
 	}
-	forced := f.im.o.Format != ""
-	speakers := speakersOf(text, forced)
+	speakers := speakersOf(text, f.named, f.im.o.Format != "")
 	if len(speakers) < 2 {
 		detail := wayOutText
 		if whatsApp.MatchString(strings.TrimLeft(text, "\n")) {
@@ -124,6 +123,10 @@ type label struct {
 	start, body int
 }
 
+// maxLabel is beyond the longest label in bytes: a stamp and a name of 40 letters
+// each, and marks.
+const maxLabel = 400
+
 // labels are the lines of text that may begin a turn, outside fenced code.
 func labels(text string) iter.Seq[label] {
 	return func(yield func(label) bool) {
@@ -136,7 +139,11 @@ func labels(text string) iter.Seq[label] {
 				end = start + i
 			}
 			rest := text[start:end]
-			if m := labelLine.FindStringSubmatchIndex(rest); m != nil && !fenced {
+			var m []int
+			if !fenced && strings.IndexByte(rest[:min(len(rest), maxLabel)], ':') >= 0 {
+				m = labelLine.FindStringSubmatchIndex(rest)
+			}
+			if m != nil {
 				l := label{name: strings.TrimSpace(rest[m[4]:m[5]]), line: line, start: start, body: start + m[1]}
 				ok := len(strings.Fields(l.name)) <= 4
 				if m[2] >= 0 {
@@ -171,9 +178,10 @@ func labelDate(s string) (time.Time, bool) {
 }
 
 // speakersOf maps the names whose labels begin turns to their role: the fixed roles
-// if both occur, else names with a stamp, else names that recur. forced says that
-// the user calls it a transcript, whatever it looks like.
-func speakersOf(text string, forced bool) map[string]string {
+// if both occur, else names with a stamp, else, in a file the user named, names that
+// recur. Directories are full of records such as "Files: x" and "License: y".
+// forced says that the user calls it a transcript, whatever it looks like.
+func speakersOf(text string, named, forced bool) map[string]string {
 	type tally struct {
 		labels, sentences int
 		stamped           bool
@@ -207,13 +215,13 @@ func speakersOf(text string, forced bool) map[string]string {
 		case !forced && slices.Contains(notNames, strings.ToLower(name)):
 		case n.stamped:
 			stamped[name] = RoleOther
-		case n.labels > 1 && (forced || !unicode.IsLower(first)):
+		case n.labels > 1 && (forced || named && !unicode.IsLower(first)):
 			recurring[name] = RoleOther
 			lines += n.labels
 			sentences += n.sentences
 		}
 	}
-	// Records such as "Package: x" have the same shape, but do not speak.
+	// Records have the same shape, but do not speak.
 	if len(stamped) >= 2 || !forced && 3*sentences < lines {
 		return stamped
 	}

@@ -82,6 +82,23 @@ func TestPlainTextRefuses(t *testing.T) {
 	}
 }
 
+// TestPlainTextFound: what is found, and not named, is not guessed at.
+func TestPlainTextFound(t *testing.T) {
+	t.Parallel()
+
+	dir := t.TempDir()
+	names := write(t, dir, "names.txt", "Ann: The ferry is at nine.\nBo: Yes.\nAnn: Bring the blue bag.\nBo: I will do that.")
+	write(t, dir, "roles.txt", "User: Hi\nAssistant: Yes.")
+	write(t, dir, "stamped.txt", "[2024-05-01 10:22] Ann: Hi\n[2024-05-01 10:23] Bo: Yes.")
+	captures, sum := readAll(t, Options{}, dir)
+	require.Equal(t, []string{"User: Hi\n\nAssistant: Yes.", "Ann: Hi", "Bo: Yes."}, texts(captures))
+	require.Equal(t, []Problem{{File: "names.txt", Code: "unsupported_format"}}, places(sum.Warnings))
+	captures, _ = readAll(t, Options{}, names)
+	require.Len(t, captures, 4)
+	captures, _ = readAll(t, Options{Format: "plaintext"}, dir)
+	require.Len(t, captures, 7)
+}
+
 func TestPlainTextForced(t *testing.T) {
 	t.Parallel()
 
