@@ -58,7 +58,7 @@ func TestRerun(t *testing.T) {
 		}
 		var first []string
 		for i := range 3 {
-			done, err := b.store.Import(context.Background(), captures)
+			done, err := b.store.Import(context.Background(), captures, i == 0)
 			require.NoError(t, err)
 			b.idle(time.Minute)
 			if i == 0 {

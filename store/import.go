@@ -17,6 +17,9 @@ type NewCapture struct {
 	// OccurredAt is zero where unknown.
 	OccurredAt time.Time
 	Text       string
+	// Grows keeps the stored text where that is longer: the new one is a copy that
+	// ends earlier.
+	Grows bool
 	// Meta is a JSON object; nil is {}.
 	Meta json.RawMessage
 }
@@ -46,11 +49,25 @@ type numbered struct {
 // content differs is updated, which queues its extraction again; the same content
 // changes nothing. Where an id comes twice, the last one wins. A capture that
 // Postgres refuses is found by bisection and reported; the others are stored.
-func (s *Store) Import(ctx context.Context, captures []NewCapture) (Imported, error) {
+//
+// likelyNew is a hint: captures that are all new are stored without asking for
+// their ids first.
+func (s *Store) Import(ctx context.Context, captures []NewCapture, likelyNew bool) (Imported, error) {
 	total := Imported{Refused: map[int]error{}}
 	latest := latest(captures)
 	total.Unchanged = len(captures) - len(latest)
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
+		if likelyNew {
+			err := pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error {
+				done, err := insert(ctx, tx, latest)
+				total.New = done.added
+				return err
+			})
+			if !IsConflict(err) && !IsDataError(err) {
+				return err
+			}
+			total.New = 0
+		}
 		var parts partitioned
 		err := pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) (err error) {
 			parts, err = partition(ctx, tx, latest)
@@ -71,7 +88,7 @@ func (s *Store) Import(ctx context.Context, captures []NewCapture) (Imported, er
 	return total, err
 }
 
-// latest keeps the last capture of each id, cleaned.
+// latest keeps the last capture of each id, or the longest where they grow, cleaned.
 func latest(captures []NewCapture) []numbered {
 	type key struct{ source, id string }
 	at := make(map[key]int, len(captures))
@@ -80,7 +97,9 @@ func latest(captures []NewCapture) []numbered {
 		c := captures[n]
 		c.Source, c.ExternalID, c.Observed, c.Text = Clean(c.Source), Clean(c.ExternalID), Clean(c.Observed), Clean(c.Text)
 		if i, seen := at[key{c.Source, c.ExternalID}]; seen && c.ExternalID != "" {
-			out[i] = numbered{&c, n}
+			if !c.Grows || len(c.Text) >= len(out[i].Text) {
+				out[i] = numbered{&c, n}
+			}
 			continue
 		}
 		at[key{c.Source, c.ExternalID}] = len(out)
@@ -102,18 +121,22 @@ func partition(ctx context.Context, tx pgx.Tx, captures []numbered) (p partition
 	n := len(captures)
 	sources, hashes, metas := make([]string, n), make([]string, n), make([]string, n)
 	ids, observed, occurred := make([]*string, n), make([]*string, n), make([]*time.Time, n)
+	grows, bytes := make([]bool, n), make([]int32, n)
 	for i, c := range captures {
 		sum := md5.Sum([]byte(c.Text)) //nolint:gosec // intake.content_hash
 		sources[i], ids[i], hashes[i] = c.Source, null(c.ExternalID), hex.EncodeToString(sum[:])
 		observed[i], occurred[i], metas[i] = null(c.Observed), c.occurred(), string(object(c.Meta))
+		grows[i], bytes[i] = c.Grows, int32(len(c.Text))
 	}
 	rows, err := tx.Query(ctx, `
-		select u.n::integer, i.content_hash = u.hash and i.observed is not distinct from u.observed
+		select u.n::integer, u.grows and octet_length(i.text) > u.bytes
+		       or i.content_hash = u.hash and i.observed is not distinct from u.observed
 		       and i.occurred_at is not distinct from u.occurred_at and i.meta = u.meta::jsonb
-		from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::text[])
-		     with ordinality u(source, external_id, hash, observed, occurred_at, meta, n)
+		from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::text[],
+		            $7::boolean[], $8::integer[])
+		     with ordinality u(source, external_id, hash, observed, occurred_at, meta, grows, bytes, n)
 		join backfill.intake i on i.source = u.source and i.external_id = u.external_id`,
-		sources, ids, hashes, observed, occurred, metas)
+		sources, ids, hashes, observed, occurred, metas, grows, bytes)
 	if err != nil {
 		return p, wrap("comparing captures", err)
 	}
@@ -185,14 +208,14 @@ func insert(ctx context.Context, tx pgx.Tx, captures []numbered) (counts, error)
 func upsert(ctx context.Context, tx pgx.Tx, captures []numbered) (done counts, err error) {
 	if _, err := tx.Exec(ctx, `
 		create temporary table if not exists incoming (
-		    source text, external_id text, observed text, occurred_at timestamptz, text text, meta jsonb
+		    source text, external_id text, observed text, occurred_at timestamptz, text text, meta jsonb, grows boolean
 		) on commit delete rows`); err != nil {
 		return done, wrap("preparing the import", err)
 	}
 	if _, err := tx.Exec(ctx, "truncate incoming"); err != nil {
 		return done, wrap("preparing the import", err)
 	}
-	if _, err := copyCaptures(ctx, tx, pgx.Identifier{"incoming"}, captures); err != nil {
+	if _, err := copyCaptures(ctx, tx, pgx.Identifier{"incoming"}, captures, "grows"); err != nil {
 		return done, err
 	}
 	// Rows that are stored already are left out beforehand: they would use up an
@@ -200,10 +223,12 @@ func upsert(ctx context.Context, tx pgx.Tx, captures []numbered) (done counts, e
 	err = tx.QueryRow(ctx, `
 		with changed as (
 			select n.* from incoming n left join backfill.intake i on i.source = n.source and i.external_id = n.external_id
-			where i.id is null or (i.observed, i.occurred_at, i.text, i.meta) is distinct from (n.observed, n.occurred_at, n.text, n.meta)
+			where i.id is null
+			   or (i.observed, i.occurred_at, i.text, i.meta) is distinct from (n.observed, n.occurred_at, n.text, n.meta)
+			      and not (n.grows and octet_length(i.text) > octet_length(n.text))
 		), stored as (
 			insert into backfill.intake as i (source, external_id, observed, occurred_at, text, meta)
-			select * from changed
+			select source, external_id, observed, occurred_at, text, meta from changed
 			on conflict (source, external_id) do update
 				set observed = excluded.observed, occurred_at = excluded.occurred_at, text = excluded.text, meta = excluded.meta
 				where (i.observed, i.occurred_at, i.text, i.meta)
@@ -217,11 +242,13 @@ func upsert(ctx context.Context, tx pgx.Tx, captures []numbered) (done counts, e
 	return done, nil
 }
 
-func copyCaptures(ctx context.Context, tx pgx.Tx, table pgx.Identifier, captures []numbered) (int64, error) {
-	n, err := tx.CopyFrom(ctx, table, []string{"source", "external_id", "observed", "occurred_at", "text", "meta"},
+// copyCaptures copies captures into intake, or into a table that has further
+// columns: "grows".
+func copyCaptures(ctx context.Context, tx pgx.Tx, table pgx.Identifier, captures []numbered, further ...string) (int64, error) {
+	n, err := tx.CopyFrom(ctx, table, append([]string{"source", "external_id", "observed", "occurred_at", "text", "meta"}, further...),
 		pgx.CopyFromSlice(len(captures), func(i int) ([]any, error) {
 			c := captures[i]
-			return []any{c.Source, null(c.ExternalID), null(c.Observed), c.occurred(), c.Text, object(c.Meta)}, nil
+			return []any{c.Source, null(c.ExternalID), null(c.Observed), c.occurred(), c.Text, object(c.Meta), c.Grows}[:6+len(further)], nil
 		}))
 	if err != nil {
 		return 0, wrap("storing captures", err)

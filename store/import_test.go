@@ -14,7 +14,7 @@ import (
 
 func (b *testBundle) imports(captures ...NewCapture) Imported {
 	b.Helper()
-	done, err := b.store.Import(b.Context(), captures)
+	done, err := b.store.Import(b.Context(), captures, false)
 	require.NoError(b, err)
 	return done
 }
@@ -140,7 +140,7 @@ func TestImportFails(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.exec("alter table backfill.intake rename to gone")
-	_, err := b.store.Import(t.Context(), []NewCapture{{Source: "s", Text: "x"}})
+	_, err := b.store.Import(t.Context(), []NewCapture{{Source: "s", Text: "x"}}, false)
 	require.ErrorIs(t, err, ErrNotMigrated)
 	b.exec("alter table backfill.gone rename to intake")
 
@@ -154,7 +154,47 @@ func TestImportIDsTaken(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.exec("insert into backfill.intake (id, source, text) select g, 'by hand', 'x' from generate_series(1, 2000) g")
-	_, err := b.store.Import(t.Context(), []NewCapture{{Source: "s", ExternalID: "1", Text: "x"}})
+	_, err := b.store.Import(t.Context(), []NewCapture{{Source: "s", ExternalID: "1", Text: "x"}}, false)
 	require.True(t, IsConflict(err), "%v", err)
 	require.Less(t, query[int64](b, "select last_value from backfill.intake_id_seq"), int64(10))
+}
+
+// TestImportHint gives the same result whether captures are said to be new or not.
+func TestImportHint(t *testing.T) {
+	t.Parallel()
+	for _, likelyNew := range []bool{false, true} {
+		b := setup(t)
+		done, err := b.store.Import(t.Context(), []NewCapture{
+			{Source: "s", ExternalID: "1", Text: "one"}, {Source: "s", ExternalID: "2", Text: "two"}, {Source: "", ExternalID: "3", Text: "refused"},
+		}, likelyNew)
+		require.NoError(t, err)
+		require.Equal(t, 2, done.New)
+		require.Len(t, done.Refused, 1)
+		done, err = b.store.Import(t.Context(), []NewCapture{
+			{Source: "s", ExternalID: "1", Text: "changed"}, {Source: "s", ExternalID: "2", Text: "two"}, {Source: "s", ExternalID: "4", Text: "new"},
+		}, likelyNew)
+		require.NoError(t, err)
+		require.Equal(t, Imported{New: 1, Changed: 1, Unchanged: 1, Refused: map[int]error{}}, done)
+	}
+}
+
+// TestImportGrows keeps the longer of two copies, in any order.
+func TestImportGrows(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	text := func(captures ...NewCapture) string {
+		t.Helper()
+		_, err := b.store.Import(t.Context(), captures, false)
+		require.NoError(t, err)
+		var text string
+		require.NoError(t, b.pool.QueryRow(t.Context(), "select text from backfill.intake").Scan(&text))
+		return text
+	}
+	short := NewCapture{Source: "s", ExternalID: "1", Text: "short", Grows: true}
+	long := NewCapture{Source: "s", ExternalID: "1", Text: "short and long", Grows: true}
+	require.Equal(t, "short and long", text(long, short))
+	require.Equal(t, "short and long", text(short))
+	require.Equal(t, "short and long", text(short, long))
+	short.Grows = false
+	require.Equal(t, "short", text(short), "whoever does not grow, changes")
 }

@@ -87,7 +87,9 @@ func sorted(rows map[[2]string]stored) []stored {
 	for _, r := range rows {
 		out = append(out, r)
 	}
-	slices.SortFunc(out, func(a, b stored) int { return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.ExternalID, b.ExternalID)) })
+	slices.SortFunc(out, func(a, b stored) int {
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.ExternalID, b.ExternalID))
+	})
 	return out
 }
 

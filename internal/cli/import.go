@@ -145,6 +145,8 @@ type captureWriter struct {
 	err          error
 	total        store.Imported
 	refused      []transcript.Problem
+	// likelyNew is how the last batch was: imports are mostly all new or all known.
+	likelyNew bool
 }
 
 type captureBatch struct {
@@ -154,7 +156,7 @@ type captureBatch struct {
 }
 
 func newCaptureWriter(ctx context.Context, st *store.Store) *captureWriter {
-	w := &captureWriter{store: st, batches: make(chan captureBatch), failed: make(chan struct{}), done: make(chan struct{})}
+	w := &captureWriter{store: st, batches: make(chan captureBatch), failed: make(chan struct{}), done: make(chan struct{}), likelyNew: true}
 	go func() {
 		defer close(w.done)
 		for b := range w.batches {
@@ -184,7 +186,7 @@ func (w *captureWriter) add(c transcript.Capture) error {
 	}
 	b := &w.pending
 	b.captures = append(b.captures, store.NewCapture{
-		Source: c.Source, ExternalID: c.ExternalID, Observed: c.Observed, OccurredAt: c.Date, Text: c.Text, Meta: raw,
+		Source: c.Source, ExternalID: c.ExternalID, Observed: c.Observed, OccurredAt: c.Date, Text: c.Text, Grows: c.Grows, Meta: raw,
 	})
 	b.origin = append(b.origin, transcript.Problem{File: c.File, Line: c.Line})
 	b.bytes += len(c.Text) + len(raw)
@@ -215,10 +217,11 @@ func (w *captureWriter) close() error {
 }
 
 func (w *captureWriter) write(ctx context.Context, b captureBatch) error {
-	done, err := w.store.Import(ctx, b.captures)
+	done, err := w.store.Import(ctx, b.captures, w.likelyNew)
 	if err != nil {
 		return err
 	}
+	w.likelyNew = done.New == len(b.captures)
 	w.total.New += done.New
 	w.total.Changed += done.Changed
 	w.total.Unchanged += done.Unchanged

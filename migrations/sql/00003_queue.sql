@@ -187,7 +187,8 @@ create trigger intake_updated after update on backfill.intake
 -- +goose StatementBegin
 create function backfill.intake_deleted() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
-    set enable_hashjoin = off set enable_mergejoin = off as $$
+    -- without statistics, the planner would rather read all of entity
+    set enable_hashjoin = off set enable_mergejoin = off set enable_material = off as $$
 declare
     v_ids bigint[];
 begin
