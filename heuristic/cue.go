@@ -20,6 +20,7 @@ type cue struct {
 	anchor int  // the element by which the cue is found
 	start  bool // ^
 	verb   bool // says what a subject does
+	roomy  bool // holds … where an object stands; for facts and decisions that is mostly small talk
 	needs  []need
 }
 
@@ -42,6 +43,7 @@ const (
 	wholly                   // a veto on the rest of the text
 	fronted                  // a veto on what follows it only
 	story                    // tells of somebody's life: asks for more of an object
+	acts                     // says what a subject does, as @i and verb~ do: counts its object
 )
 
 type elem struct {
@@ -75,7 +77,7 @@ func (c *cue) words(entry func(string) *lexeme) {
 // compile reads the phrase.
 func (c *cue) compile(entry func(string) *lexeme) {
 	longest := 0
-	c.anchor = -1
+	c.anchor, c.verb = -1, c.mode&acts != 0
 	for f := range strings.FieldsSeq(c.at) {
 		var e elem
 		if f == "^" {
@@ -91,7 +93,7 @@ func (c *cue) compile(entry func(string) *lexeme) {
 			case w == "_":
 				e.op = anyWord
 			case w == "…":
-				e.op = gap
+				e.op, c.roomy = gap, c.kind != KindFact && c.kind != KindDecision
 			case w == ":":
 				e.mark = colon
 			case w == ",":

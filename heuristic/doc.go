@@ -44,13 +44,13 @@ type doc struct {
 	hits  []hit
 	out   []found
 	whole whole
-	index index
+	index *index
 }
 
 // span is a range of bytes.
 type span struct{ first, end uint32 }
 
-var docs = sync.Pool{New: func() any { return new(doc) }}
+var docs = sync.Pool{New: func() any { return &doc{index: new(index)} }}
 
 // pass reads a text. The caller releases the result.
 func pass(text string, w want) *doc {
@@ -102,7 +102,9 @@ func (d *doc) read() {
 			if s != prose || prev != prose && prev != item || !continues(d.text[i:end]) {
 				d.endSentence()
 			}
-			if s == prose && prev == item {
+			if s != prose {
+				d.before = span{}
+			} else if prev == item {
 				s = item
 			}
 			d.shape, d.lineStart = s, from
@@ -227,7 +229,10 @@ func (d *doc) endSentence() {
 	if d.want&(memories|verdicts) != 0 {
 		d.findMemories()
 	}
-	d.before = span{d.tokens[0].start, d.tokens[len(d.tokens)-1].end}
+	d.before = span{}
+	if !d.question {
+		d.before = span{d.tokens[0].start, d.tokens[len(d.tokens)-1].end}
+	}
 	d.tokens = d.tokens[:0]
 	d.closed, d.question = false, false
 }

@@ -15,8 +15,8 @@ Assistant: Sure. To create the schema, run make migrate and then start the worke
 		fmt.Printf("%s %.1f inferred=%t: %s\n", r.Kind, r.Confidence, r.Inferred, r.Content)
 	}
 	// Output:
-	// decision 0.6 inferred=false: We decided to use Postgres instead of MySQL.
-	// howto 0.6 inferred=true: To create the schema, run make migrate and then start the worker.
+	// decision 0.8 inferred=false: We decided to use Postgres instead of MySQL.
+	// howto 0.8 inferred=true: To create the schema, run make migrate and then start the worker.
 }
 
 func ExampleClassify() {

@@ -100,16 +100,21 @@ func ClassifyWith(text string, maxChars int) (Kind, bool) {
 
 // Entities returns the named-entity keys of a text in reading order, each once,
 // at most MaxEntities: runs of capitalised words, in lower case and without
-// possessive endings ("Charlotte's Web" is "charlotte web"). Only capitalisation
-// counts as evidence, because noisy entities poison every consumer:
+// possessive endings ("Charlotte's Web" is "charlotte web"). It trusts evidence
+// of capitals only, because noisy entities poison every consumer:
 //
 //   - a run that opens a sentence counts when it has two words, or its first
 //     word is also seen capitalised inside a sentence, or that word carries its
-//     own casing signal (an inner capital or a digit: "iPhone", "Qwen3");
-//   - function words, greetings, months and weekdays split a run;
+//     own casing signal (an inner capital or a digit: "iPhone", "Qwen3"), or the
+//     words around it show a name: a verb, a possessive, a list, a form of
+//     address, or an entry of the list of known names;
+//   - function words, greetings, months and weekdays split a run; so do commas;
+//     initials, particles and "of" after an institution join one;
 //   - a number or a single letter never opens a run.
 //
-// Lower-case nouns ("pottery") are out of scope, and so is code.
+// Lower-case nouns ("pottery") are out of scope, but for a short list of products
+// that are written so ("sqlite"), and so is code. English words and rules apply
+// to English text only; the language is told by its function words and script.
 func Entities(text string) []string {
 	d := pass(text, names)
 	defer d.release()

@@ -179,7 +179,7 @@ func TestGate(t *testing.T) {
 	require.Empty(t, Typed("An outage, an outage, an outage."), "a repeated word counts once")
 	two := Typed("The outage was caused by a wet cable.")
 	require.Equal(t, "problem", kindsOf(two))
-	require.InDelta(t, .4, two[0].Confidence, 1e-9)
+	require.InDelta(t, .6, two[0].Confidence, 1e-9, "two cues and an object")
 	long := "There was an outage " + strings.Repeat("and on it went and on ", 9) + "to the end."
 	require.GreaterOrEqual(t, len(long), longSentence)
 	require.Equal(t, "problem", kindsOf(Typed(long)), "a lone marker in a long sentence")
@@ -214,6 +214,47 @@ func TestTypedTranscript(t *testing.T) {
 		require.Contains(t, text, r.Evidence)
 	}
 	require.Empty(t, Typed("User: hi\n\nAssistant: I prefer tea over coffee in the morning."), "an assistant has no preferences")
+}
+
+func TestTypedCarriesWhatItNeeds(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, text, want string }{
+		{"what a pronoun stands for", "The new queue is here. It listens on port 9000 behind the proxy.", "The new queue is here. It listens on port 9000 behind the proxy."},
+		{"not another paragraph", "The new queue is here.\n\nIt listens on port 9000 behind the proxy.", "It listens on port 9000 behind the proxy."},
+		{"not another list item", "- The new queue is here.\n- It listens on port 9000 behind the proxy.", "It listens on port 9000 behind the proxy."},
+		{"not a question", "Where is it? It listens on port 9000 behind the proxy.", "It listens on port 9000 behind the proxy."},
+		{"a subject left out", "Ola decided to sell the boat in May. Wants to move to Oslo.", "Ola decided to sell the boat in May. Wants to move to Oslo."},
+		{"no further subject", "Ola decided to sell the boat in May. The sea was calm.", "Ola decided to sell the boat in May."},
+		{"from the colon on", "A small thing: we decided to sell the boat in May.", "we decided to sell the boat in May."},
+		{"from the but on", "The food was fine but we decided to sell the boat.", "we decided to sell the boat."},
+		{"a label stays", "Decision: we sell the boat in May.", "Decision: we sell the boat in May."},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			rs := Typed(tt.text)
+			require.Len(t, rs, 1)
+			require.Equal(t, tt.want, rs[0].Content)
+			require.Contains(t, tt.text, rs[0].Evidence)
+		})
+	}
+}
+
+func TestTypedSmallTalk(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, text, want string }{
+		{"a story", "I painted the old barn behind the house with my uncle, and the two of us were at it until dusk.", "fact"},
+		{"a short story", "I painted the old barn behind there.", ""},
+		{"to the other's face", "I painted the old barn behind the house just as you told me to do it by the lake back there.", ""},
+		{"nobody and nothing", "The group picked the usual way home.", ""},
+		{"something concrete", "The group picked Lisbon for the trip.", "decision"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, tt.want, kindsOf(Typed(tt.text)))
+		})
+	}
 }
 
 func TestContentIsOneLine(t *testing.T) {

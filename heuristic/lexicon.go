@@ -9,7 +9,9 @@ import (
 // lexeme is an entry of the lexicon: what is known of a word form, and the cues
 // that are tried where it occurs.
 type lexeme struct {
-	form  string
+	head, tail uint64 // the first sixteen bytes of form, as folded.words gives them
+	form       string
+
 	class class
 	votes uint64 // for the languages it is a function word of, see tongue
 	bit   uint64 // of the sentence's set of words, see cue.needs
@@ -54,17 +56,20 @@ func newTable(entries []lexeme) wordTable {
 	return t
 }
 
-// find returns the entry of a folded form, or nil.
-func (t *wordTable) find(folded []byte, h uint32) *lexeme {
-	for i := mix(h) & t.mask; ; i = (i + 1) & t.mask {
+// find returns the entry of a word, or nil.
+func (t *wordTable) find(f *folded) *lexeme {
+	head, tail := f.words()
+	for i := mix(f.hash) & t.mask; ; i = (i + 1) & t.mask {
 		s := t.slots[i]
 		if s == 0 {
 			return nil
 		}
-		if (s^h)>>16 == 0 {
-			if l := &t.entries[s&0xffff]; l.form == string(folded) {
-				return l
-			}
+		if (s^f.hash)>>16 != 0 {
+			continue
+		}
+		l := &t.entries[s&0xffff]
+		if l.head == head && l.tail == tail && len(l.form) == f.n && (f.n <= 16 || l.form == string(f.bytes())) {
+			return l
 		}
 	}
 }
@@ -75,7 +80,7 @@ const (
 )
 
 // hash is FNV-1a.
-func hash[T string | []byte](s T) uint32 {
+func hash(s string) uint32 {
 	h := uint32(hashStart)
 	for i := range len(s) {
 		h = (h ^ uint32(s[i])) * hashPrime
@@ -120,6 +125,8 @@ func buildLexicon() []lexeme {
 	entries := make([]lexeme, 1, len(forms)+1)
 	for _, form := range slices.Sorted(maps.Keys(forms)) {
 		l := *forms[form]
+		f := fold([]byte(form))
+		l.head, l.tail = f.words()
 		switch { // the endings that lookup reads off other words
 		case l.class&noVerb != 0:
 		case len(form) > 4 && strings.HasSuffix(form, "ed"):

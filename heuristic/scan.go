@@ -1,6 +1,7 @@
 package heuristic
 
 import (
+	"encoding/binary"
 	"unicode"
 	"unicode/utf8"
 )
@@ -201,6 +202,20 @@ func (f *folded) add(b byte) {
 	}
 	f.n++
 	f.hash = (f.hash ^ uint32(b)) * hashPrime
+}
+
+// fold takes a word that is in lower case already.
+func fold(w []byte) (f folded) {
+	f.hash = hashStart
+	for _, b := range w {
+		f.add(b)
+	}
+	return f
+}
+
+// words returns the first sixteen bytes as numbers, which compare faster.
+func (f *folded) words() (head, tail uint64) {
+	return binary.LittleEndian.Uint64(f.buf[:8]), binary.LittleEndian.Uint64(f.buf[8:16])
 }
 
 func (f *folded) bytes() []byte { return f.buf[:min(f.n, maxWord)] }
@@ -438,17 +453,17 @@ func (d *doc) lookup(t *token, f *folded) {
 		return
 	}
 	w := f.bytes()
-	t.lex = lexicon.find(w, f.hash)
+	t.lex = lexicon.find(f)
 	if n := len(w); t.lex == nil && n > 2 {
 		switch {
 		case w[n-2] == '\'' && w[n-1] == 's':
-			t.class |= possessive
 			t.ends = 2
 			if d.text[t.end-2] >= utf8.RuneSelf { // ’ takes three bytes
 				t.ends = 4
 			}
-			t.hash = hash(w[:n-2])
-			t.lex = lexicon.find(w[:n-2], t.hash)
+			owner := fold(w[:n-2])
+			t.hash = owner.hash
+			t.lex = lexicon.find(&owner)
 		case n > 3 && w[n-3] == '\'' && contracted(w[n-2:]), n > 2 && w[n-2] == '\'' && w[n-1] == 'd':
 			t.class |= function
 		case t.class&(signal|caps|digit) != 0:

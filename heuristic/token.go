@@ -48,8 +48,6 @@ const (
 	plain     // a common noun of German
 	verb      // a finite verb of a language other than English
 	ui        // click, choose: what follows is the label of a control
-	polite    // of a hypothesis or a wish in a chat
-	opinion   // adjectives that value
 
 	upper       // starts with a capital
 	caps        // all capitals, two or more
@@ -57,7 +55,6 @@ const (
 	digit       // holds a digit
 	numeric     // holds no letter
 	single      // one letter
-	possessive  // ends in 's or s'
 	code        // path, address, identifier, call or back-quoted span
 	quoted      // inside double quotation marks
 	clauseStart // first word of a clause

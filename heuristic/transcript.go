@@ -58,10 +58,16 @@ func (d *doc) layout(i int) layout {
 	return lines
 }
 
-// roles are the labels that make a text a transcript wherever they open a line.
-var roles = map[string]bool{ // true: the assistant
-	"user": false, "human": false, "system": false,
-	"assistant": true, "ai": true, "bot": true, "model": true,
+// roleOf tells whether a folded label is a role, which makes a text a transcript
+// wherever it opens a line, and whether the role is the assistant's.
+func roleOf(label []byte) (role, assistant bool) {
+	switch string(label) {
+	case "user", "human", "system":
+		return true, false
+	case "assistant", "ai", "bot", "model":
+		return true, true
+	}
+	return false, false
 }
 
 // maxLabel bounds a speaker label, in bytes.
@@ -87,7 +93,7 @@ func speaker(text string, i int) (body int, role, inferred, ok bool) {
 		for i := range n {
 			folded[i] = name[i] | 0x20
 		}
-		if inferred, role = roles[string(folded[:n])]; role {
+		if role, inferred = roleOf(folded[:n]); role {
 			return body, true, inferred, true
 		}
 	}
@@ -117,8 +123,7 @@ func named(s string) bool {
 		if !unicode.IsUpper(r) && !caseless(r) {
 			return false
 		}
-		folded := []byte(strings.ToLower(w))
-		if l := lexicon.find(folded, hash(folded)); l != nil && l.class&(label|function|opener) != 0 {
+		if classOf([]byte(strings.ToLower(w)))&(label|function|opener) != 0 {
 			return false
 		}
 		for _, r := range w {

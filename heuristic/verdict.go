@@ -1,10 +1,5 @@
 package heuristic
 
-import (
-	"strings"
-	"unicode/utf8"
-)
-
 // kinds are the kinds in the order that decides a draw of equal positions.
 var kinds = [...]Kind{KindDecision, KindPreference, KindProblem, KindHowto, KindFact}
 
@@ -12,7 +7,7 @@ var kinds = [...]Kind{KindDecision, KindPreference, KindProblem, KindHowto, Kind
 const (
 	longSentence     = 200
 	veryLongSentence = 500
-	shortStory       = 60 // a story told in less is small talk
+	shortStory       = 80 // a story told in less is small talk
 )
 
 // verdict is what the markers of a sentence, or of a whole text, add up to.
@@ -48,7 +43,7 @@ func (s support) count() int {
 }
 
 // best returns the kind the cues speak for most and its number of markers.
-func (v *verdict) best(inferred, chat bool) (kind Kind, markers int) {
+func (v *verdict) best(inferred bool) (kind Kind, markers int) {
 	top := -1
 	for k := range kinds {
 		if v.cues[k] == 0 || inferred && kinds[k] == KindPreference {
@@ -61,11 +56,7 @@ func (v *verdict) best(inferred, chat bool) (kind Kind, markers int) {
 	if top < 0 {
 		return "", 0
 	}
-	markers = v.cues[top] + v.weak[top] + v.support.count()
-	if chat && !v.sober[top] {
-		markers--
-	}
-	return kinds[top], markers
+	return kinds[top], v.cues[top] + v.weak[top] + v.support.count()
 }
 
 // before reports whether kind k speaks louder than kind j: cues that tell no story
@@ -151,7 +142,7 @@ func (d *doc) judge() (v verdict, vetoed, mute bool) {
 		if v.lead[k] == 0 || h.first < v.lead[k]-1 {
 			v.lead[k] = h.first + 1
 		}
-		if n := d.object(h); h.cue.verb && (n > 2 || n == 2 && h.cue.mode&story == 0) {
+		if n := d.object(h); n > 1 && h.cue.mode&story == 0 || n > 2 && h.cue.verb {
 			v.support |= hasObject
 		}
 	}
@@ -249,10 +240,15 @@ func (d *doc) conditional() bool {
 	return false
 }
 
-// object counts the words of content with which a clause goes on after a cue.
+// object counts the words of content with which a clause goes on after a cue, and
+// those the cue leaves room for.
 func (d *doc) object(h hit) (n int) {
-	for i := h.end; i < len(d.tokens) && d.tokens[i].mark == word; i++ {
-		if t := &d.tokens[i]; !t.is(function) || t.is(code) {
+	from := h.end
+	if h.cue.roomy {
+		from = h.first + 1
+	}
+	for i := from; i < len(d.tokens) && (i < h.end || d.tokens[i].mark == word); i++ {
+		if t := &d.tokens[i]; t.mark == word && (!t.is(function) || t.is(code|caps)) {
 			n++
 		}
 	}
@@ -281,249 +277,9 @@ func (d *doc) support() (e support) {
 			e |= hasContrast
 		case t.is(scope):
 			e |= hasScope
-		case t.is(upper|caps|signal|tool) && !t.is(single|function) && (i > 0 || t.is(signal|caps)):
+		case t.is(upper|caps|signal|tool) && !t.is(single|function) && (i > 0 || t.is(signal|caps)) && !d.addressed(i):
 			e |= hasName
 		}
 	}
 	return e
-}
-
-// found is a result in the making: where it stands, and by how many further
-// sentences it is carried on.
-type found struct {
-	Result
-	at      span
-	further int
-}
-
-// whole is what the sentences of a text add up to when it is classified.
-type whole struct {
-	sum       verdict
-	sizes     [len(kinds)]int // runes of the sentences of a kind
-	total     int             // runes of all
-	sentences int
-	refused   bool // some sentence rules a verdict out
-}
-
-// findMemories judges the open sentence and keeps what it holds.
-func (d *doc) findMemories() {
-	w := &d.whole
-	w.sentences++
-	if d.mute || !d.statement() {
-		w.refused = true
-		return
-	}
-	v, vetoed, mute := d.judge()
-	d.mute = mute
-	w.refused = w.refused || vetoed || mute || d.question && !hasCue(&v)
-	if mute {
-		return
-	}
-	at := span{d.tokens[0].start, d.tokens[len(d.tokens)-1].end}
-	n := utf8.RuneCountInString(d.text[at.first:at.end])
-	if d.want&verdicts != 0 {
-		w.add(&v, n)
-	}
-	if d.want&memories == 0 {
-		return
-	}
-	kind, markers := v.best(d.inferred, d.speaksOfYou() || n < shortStory)
-	c := confidence(markers, n)
-	switch {
-	case kind != "" && n >= MinFactChars && c >= MinConfidence:
-		if d.anaphor() && d.before.end > 0 && !d.kept(d.before) {
-			at.first = d.before.first // what "it" or "they" stands for
-		}
-		d.keep(Result{Kind: kind, Confidence: c, Inferred: d.inferred}, at)
-	case !vetoed && !d.question && d.goesOn():
-		d.carryOn(at)
-	}
-}
-
-// anaphor reports whether the sentence opens with a word for something said
-// before.
-func (d *doc) anaphor() bool {
-	for i := range d.tokens {
-		t := &d.tokens[i]
-		if t.mark != word && t.mark != comma {
-			continue
-		}
-		if t.is(third) {
-			return true
-		}
-		if !t.is(opener) {
-			switch d.word(i) {
-			case "This", "That", "These", "Those", "That's", "this", "that", "these", "those", "that's":
-				return true
-			}
-			return false
-		}
-	}
-	return false
-}
-
-// goesOn reports whether the sentence goes on with the subject of the one
-// before, which it leaves out: "Wants to …", "Will start …".
-func (d *doc) goesOn() bool {
-	t := &d.tokens[0]
-	if t.mark != word || t.is(first|own|second|third) {
-		return false
-	}
-	w := d.word(0)
-	if t.is(auxil|gerund) || w == "Want" || w == "Need" || d.verbless() {
-		return true
-	}
-	if n := len(w) - 1; n > 2 && w[n] == 's' {
-		var buf [maxWord]byte
-		b := appendLower(buf[:0], w)
-		return classOf(b[:n])&(command|do|ask) != 0
-	}
-	return false
-}
-
-// verbless reports whether the sentence has no verb that shows, and speaks of
-// nobody: a fragment that gives the reason or the detail of what was said.
-func (d *doc) verbless() bool {
-	n := 0
-	for i := range d.tokens {
-		if t := &d.tokens[i]; t.mark == word {
-			if t.is(auxil|past|first|second|third) && !t.is(code) || i == 0 && t.is(opener) {
-				return false
-			}
-			n++
-		}
-	}
-	return n > 2
-}
-
-func (d *doc) speaksOfYou() bool {
-	for i := range d.tokens {
-		if d.tokens[i].is(second) {
-			return true
-		}
-	}
-	return false
-}
-
-func (w *whole) add(v *verdict, runes int) {
-	w.total += runes
-	for k := range kinds {
-		if v.cues[k] > 0 {
-			w.sizes[k] += runes
-		}
-		w.sum.cues[k] += v.cues[k]
-		w.sum.weak[k] += v.weak[k]
-		w.sum.sober[k] = w.sum.sober[k] || v.sober[k]
-		if w.sum.lead[k] == 0 {
-			w.sum.lead[k] = v.lead[k]
-		}
-	}
-	w.sum.support |= v.support
-}
-
-// typed returns the memories found.
-func (d *doc) typed() []Result {
-	if len(d.out) == 0 {
-		return nil
-	}
-	out := make([]Result, len(d.out))
-	for i, f := range d.out {
-		f.Evidence = d.text[f.at.first:f.at.end]
-		f.Content = content(f.Evidence)
-		out[i] = f.Result
-	}
-	return out
-}
-
-// keep adds a result that rests on a range of bytes. Past the cap the least
-// confident goes, of equals the last.
-func (d *doc) keep(r Result, at span) {
-	d.out = append(d.out, found{r, at, 0})
-	if len(d.out) <= MaxPerExchange {
-		return
-	}
-	least := len(d.out) - 1
-	for i := least; i >= 0; i-- {
-		if d.out[i].Confidence < d.out[least].Confidence {
-			least = i
-		}
-	}
-	d.out = append(d.out[:least], d.out[least+1:]...)
-}
-
-// kept reports whether a sentence is part of the last result.
-func (d *doc) kept(s span) bool {
-	n := len(d.out)
-	return n > 0 && d.out[n-1].at.end == s.end
-}
-
-// maxFurther bounds the sentences that a memory is carried on by.
-const maxFurther = 2
-
-// carryOn adds the open sentence to the memory in the one before.
-func (d *doc) carryOn(at span) {
-	if d.before.end == 0 || !d.kept(d.before) {
-		return
-	}
-	if last := &d.out[len(d.out)-1]; last.further < maxFurther {
-		last.at.end = at.end
-		last.further++
-	}
-}
-
-// statement reports whether the open sentence is prose. A list item must read
-// like a sentence: it closes with a full stop, or speaks of somebody.
-func (d *doc) statement() bool {
-	switch d.shape {
-	case prose:
-		return true
-	case item:
-		if d.tokens[len(d.tokens)-1].mark == stop {
-			return true
-		}
-		for i := range d.tokens {
-			if d.tokens[i].is(first | own | second) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// content is evidence on one line.
-func content(evidence string) string {
-	if strings.ContainsAny(evidence, "\n\t") || strings.Contains(evidence, "  ") {
-		return strings.Join(strings.Fields(evidence), " ")
-	}
-	return evidence
-}
-
-// classifiable reports whether a text has the length of one durable fact.
-func classifiable(text string, maxChars int) bool {
-	if maxChars < MinFactChars || len(text) < MinFactChars {
-		return false
-	}
-	text = strings.TrimSpace(text)
-	if len(text) > maxChars*utf8.UTFMax {
-		return false
-	}
-	n := utf8.RuneCountInString(text)
-	return n >= MinFactChars && n <= maxChars
-}
-
-// classify judges the text as a whole: the markers of all sentences count
-// together, the verdict must be unhedged, and sentences of the kind must make up
-// most of the text.
-func (d *doc) classify() (Result, bool) {
-	w := &d.whole
-	if d.transcript || w.sentences == 0 || w.refused {
-		return Result{}, false
-	}
-	kind, markers := w.sum.best(false, false)
-	evidence := strings.TrimSpace(d.text)
-	c := confidence(markers, utf8.RuneCountInString(evidence))
-	if kind == "" || c < MinConfidence || w.sizes[kindIndex(kind)]*3 < w.total*2 {
-		return Result{}, false
-	}
-	return Result{Kind: kind, Content: content(evidence), Confidence: c, Evidence: evidence}, true
 }
