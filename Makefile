@@ -9,10 +9,10 @@ LDFLAGS  := -X $(PKG)/internal/version.Version=$(VERSION) -X $(PKG)/internal/ver
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-stop run test race lint bench eval docs cover fuzz clean
+.PHONY: help build demo demo-stop run test race lint bench eval eval-unread docs cover fuzz clean
 
 help: ## show this help
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { gsub(/\$$\$$/, "$$", $$2); printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/backfill and bin/worker
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
@@ -43,6 +43,11 @@ bench: ## measure: the drain against raw COPY and one job per capture, the heuri
 eval: build ## score the heuristic on the development sets, where they are
 	@test -f $(EVAL)/score.py || { echo "no score.py in $(EVAL): set EVAL"; exit 1; }
 	python3 $(EVAL)/score.py --bin "bin/backfill extract --jsonl"
+
+eval-unread: build ## the same on the part of them that nobody has read
+	rm -rf bin/split && python3 internal/eval/split.py $(EVAL)/../data/quality bin/split
+	EVAL_DATA=$(CURDIR)/bin/split/unread python3 $(EVAL)/score.py --bin "bin/backfill extract --jsonl"
+
 EVAL ?= ../shared/eval
 
 docs: build ## renew the outputs in docs/sql.md, on a demo of its own (needs psql)

@@ -33,7 +33,8 @@ type Config struct {
 	// MaxAttempts is the attempt after which a capture is dead.
 	MaxAttempts int16 `env:"BACKFILL_MAX_ATTEMPTS" envDefault:"5"`
 	// ClassifyMaxChars is the longest free-form capture, in runes, that is
-	// classified as a whole; 0 or less classifies none.
+	// classified as a whole where no sentence of it is a memory by itself; 0 or
+	// less classifies none.
 	ClassifyMaxChars int `env:"BACKFILL_CLASSIFY_MAX_CHARS" envDefault:"400"`
 	// MinSalience drops candidates below it.
 	MinSalience float64 `env:"BACKFILL_MIN_SALIENCE" envDefault:"0"`
