@@ -1,8 +1,8 @@
 -- Roles for a shared database, run once by its owner after `backfill migrate up`:
 --
---   psql "$DATABASE_URL" -f deploy/roles.sql
+--   psql "$DATABASE_URL" -v ON_ERROR_STOP=1 -f deploy/roles.sql
 --
--- They cannot log in: grant them to the users that should have them, e.g.
+-- Creating them takes CREATEROLE. They cannot log in: grant them to the users that should have them, e.g.
 --   grant backfill_app to my_app;
 -- Workers and operators connect as the owner of the schema.
 

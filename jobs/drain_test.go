@@ -175,6 +175,23 @@ func TestPoison(t *testing.T) {
 		require.Equal(t, int64(1), query[int64](b, `select count(*) from backfill.staging where content = E'caf\uFFFD'`))
 	})
 
+	t.Run("SecretsAreRedacted", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		token := "ghp_" + strings.Repeat("aB3dE5gH7j", 4)[:36]
+		b.insert("The deploy token is " + token + " and it lives in the vault.")
+		b.start(config(extractorFunc(func(t extract.Turn) []extract.Candidate {
+			c := whole(t)
+			c[0].Entities = append(c[0].Entities, strings.ToLower(token), token)
+			return c
+		})))
+		b.idle(20 * time.Second)
+		b.requireInvariants()
+		require.NotZero(t, query[int16](b, "select redactions from backfill.extraction"))
+		require.Equal(t, int64(0), query[int64](b, `select count(*) from (
+			select s::text as t from backfill.staging s union all select n::text from backfill.entity n) all_rows where t like '%' || $1 || '%'`, token))
+	})
+
 	t.Run("LongTexts", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t)
@@ -258,6 +275,19 @@ func TestChange(t *testing.T) {
 			select s::text as t from backfill.staging s union all select n::text from backfill.entity n
 			union all select x::text from backfill.extraction x) all_rows where t like '%first text%'`))
 		require.Equal(t, "deleted", query[string](b, "select state from backfill.extraction where extractor_id = 1"))
+	})
+
+	t.Run("ADeletedCaptureComesBackUnderItsID", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.start(config(extractorFunc(whole)))
+		b.insert("one", "two")
+		b.idle(20 * time.Second)
+		b.exec("delete from backfill.intake where id = 1")
+		b.exec("insert into backfill.intake (id, source, text) values (1, 'test', 'one again')")
+		b.idle(20 * time.Second)
+		b.requireInvariants()
+		require.Equal(t, "one again", query[string](b, "select content from backfill.staging where capture_id = 1"))
 	})
 
 	t.Run("ALostLeaseWritesNothing", func(t *testing.T) {

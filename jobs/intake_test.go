@@ -121,11 +121,14 @@ func TestIntakeRefuses(t *testing.T) {
 	b.insert("one")
 	b.idle(20 * time.Second)
 	for sql, state := range map[string]string{
-		"truncate backfill.intake":                                            "2BP01",
-		"update backfill.intake set id = id + 1":                              "0A000",
-		`insert into backfill.intake (source, text) values ('x', E'a\x00')`:   "22021",
-		`insert into backfill.intake (source, text) values ('x', E'a\xc3')`:   "22021",
-		"insert into backfill.intake (source, text) values ('', 'no source')": "23514",
+		"truncate backfill.intake":                                                  "2BP01",
+		"update backfill.intake set id = id + 1":                                    "0A000",
+		`insert into backfill.intake (source, text) values ('x', E'a\x00')`:         "22021",
+		`insert into backfill.intake (source, text) values ('x', E'a\xc3')`:         "22021",
+		"insert into backfill.intake (source, text) values ('', 'no source')":       "23514",
+		"insert into backfill.intake (source, text, meta) values ('x', 'y', '[1]')": "23514",
+		"select backfill.claim_candidates('memory', -1)":                            "22023",
+		"select backfill.claim_candidates(null)":                                    "22023",
 	} {
 		_, err := b.pool.Exec(context.Background(), sql)
 		require.ErrorContains(t, err, state, sql)

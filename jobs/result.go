@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/justfortytwo/backfill/extract"
+	"github.com/justfortytwo/backfill/internal/redact"
 	"github.com/justfortytwo/backfill/store"
 )
 
@@ -44,6 +45,9 @@ func (s *slot) result(ctx context.Context, c store.Capture) (r store.Result) {
 	if err != nil {
 		r.Outcome, r.Error, r.Retry = store.ProviderError, fmt.Sprintf("%T", err), true
 		return r
+	}
+	for i := range found {
+		r.Redactions += int16(min(redact.Redactor{}.Candidate(&found[i]), math.MaxInt16/2))
 	}
 	if r.Candidates, err = candidates(found, c.Meta); err != nil {
 		r.Outcome, r.Error = store.DataError, "meta is not a JSON object"

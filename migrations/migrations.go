@@ -28,9 +28,9 @@ var files embed.FS
 // Extractor is a slot's current version, made known to the database by [Up].
 type Extractor struct {
 	// Name is the slot's name, "heuristic" or "llm".
-	Name string
+	Name string `json:"name"`
 	// Version is what its results are recorded under.
-	Version string
+	Version string `json:"version"`
 }
 
 // Migration is the state of one migration.
@@ -100,8 +100,12 @@ func Reset(ctx context.Context, pool *pgxpool.Pool) error {
 // ErrNothingToRollBack says that no migration of ours is applied.
 var ErrNothingToRollBack = errors.New("no migration of ours is applied")
 
+// ErrNewerSchema says that a later version has migrated this database.
+var ErrNewerSchema = errors.New("the schema is newer than this build: install the version that migrated it")
+
 // Status lists every migration, River's first, without changing anything. A
-// database that was never migrated has them all pending.
+// database that was never migrated has them all pending; one that a later version
+// has migrated is ErrNewerSchema.
 func Status(ctx context.Context, pool *pgxpool.Pool) ([]Migration, error) {
 	var exists bool
 	if err := pool.QueryRow(ctx, "select to_regclass($1) is not null", versionTable).Scan(&exists); err != nil {
@@ -132,6 +136,9 @@ func Status(ctx context.Context, pool *pgxpool.Pool) ([]Migration, error) {
 			all = append(all, Migration{Source: "backfill", Version: s.Version, Name: name(s.Path)})
 		}
 		return all, nil
+	}
+	if err := m.checkNewer(ctx); err != nil {
+		return nil, err
 	}
 	ours, err := m.goose.Status(ctx)
 	if err != nil {

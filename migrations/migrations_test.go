@@ -123,6 +123,16 @@ func TestDown(t *testing.T) {
 	require.Equal(t, before, schema(t, pool))
 }
 
+func TestNewerSchema(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	_, err := pool.Exec(t.Context(), "insert into backfill.schema_migrations (version_id, is_applied) values (999, true)")
+	require.NoError(t, err)
+	require.ErrorIs(t, migrations.Up(t.Context(), pool), migrations.ErrNewerSchema)
+	_, err = migrations.Status(t.Context(), pool)
+	require.ErrorIs(t, err, migrations.ErrNewerSchema)
+}
+
 func TestRegister(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)

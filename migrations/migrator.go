@@ -53,11 +53,27 @@ func (m *migrator) up(ctx context.Context) error {
 	if _, err := m.pool.Exec(ctx, "create schema if not exists backfill; create schema if not exists "+RiverSchema); err != nil {
 		return fmt.Errorf("creating the schemas: %w", err)
 	}
+	if err := m.checkNewer(ctx); err != nil {
+		return err
+	}
 	if _, err := m.river.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
 		return fmt.Errorf("applying River's migrations: %w", err)
 	}
 	if _, err := m.goose.Up(ctx); err != nil {
 		return fmt.Errorf("applying migrations: %w", err)
+	}
+	return nil
+}
+
+// checkNewer refuses a database that a later version has migrated.
+func (m *migrator) checkNewer(ctx context.Context) error {
+	version, err := m.goose.GetDBVersion(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the schema's version: %w", err)
+	}
+	sources := m.goose.ListSources()
+	if latest := sources[len(sources)-1].Version; version > latest {
+		return fmt.Errorf("%w: it has migration %d, this build knows %d", ErrNewerSchema, version, latest)
 	}
 	return nil
 }

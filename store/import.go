@@ -31,7 +31,8 @@ func (c *NewCapture) occurred() *time.Time {
 	return &c.OccurredAt
 }
 
-// Imported counts what an import did with captures.
+// Imported counts what an import did with captures; those that were superseded
+// within the call are in none of the counts.
 type Imported struct {
 	New, Changed, Unchanged int
 	// Refused are the indexes of captures that Postgres would not take, with the
@@ -55,19 +56,15 @@ type numbered struct {
 func (s *Store) Import(ctx context.Context, captures []NewCapture, likelyNew bool) (Imported, error) {
 	total := Imported{Refused: map[int]error{}}
 	latest := latest(captures)
-	total.Unchanged = len(captures) - len(latest)
-	err := s.inTx(ctx, func(tx pgx.Tx) error {
-		if likelyNew {
-			err := pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error {
-				done, err := insert(ctx, tx, latest)
-				total.New = done.added
-				return err
-			})
-			if !IsConflict(err) && !IsDataError(err) {
-				return err
-			}
-			total.New = 0
+	if likelyNew {
+		// One statement is a transaction, too, without the round trips of one.
+		n, err := copyCaptures(ctx, s.pool, pgx.Identifier{"backfill", "intake"}, latest)
+		if !IsConflict(err) && !IsDataError(err) {
+			total.New = int(n)
+			return total, err
 		}
+	}
+	err := s.inTx(ctx, func(tx pgx.Tx) error {
 		var parts partitioned
 		err := pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) (err error) {
 			parts, err = partition(ctx, tx, latest)
@@ -242,10 +239,15 @@ func upsert(ctx context.Context, tx pgx.Tx, captures []numbered) (done counts, e
 	return done, nil
 }
 
+// copier is a transaction, or the pool.
+type copier interface {
+	CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, rows pgx.CopyFromSource) (int64, error)
+}
+
 // copyCaptures copies captures into intake, or into a table that has further
 // columns: "grows".
-func copyCaptures(ctx context.Context, tx pgx.Tx, table pgx.Identifier, captures []numbered, further ...string) (int64, error) {
-	n, err := tx.CopyFrom(ctx, table, append([]string{"source", "external_id", "observed", "occurred_at", "text", "meta"}, further...),
+func copyCaptures(ctx context.Context, to copier, table pgx.Identifier, captures []numbered, further ...string) (int64, error) {
+	n, err := to.CopyFrom(ctx, table, append([]string{"source", "external_id", "observed", "occurred_at", "text", "meta"}, further...),
 		pgx.CopyFromSlice(len(captures), func(i int) ([]any, error) {
 			c := captures[i]
 			return []any{c.Source, null(c.ExternalID), null(c.Observed), c.occurred(), c.Text, object(c.Meta), c.Grows}[:6+len(further)], nil

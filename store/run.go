@@ -53,7 +53,9 @@ func (s *Store) CreateRun(ctx context.Context, r NewRun) (int64, error) {
 	var id int64
 	err := s.pool.QueryRow(ctx, `
 		insert into backfill.run (kind, extractor_id, reprocess, who, why, local_date)
-		values ($1, $2, $3, coalesce($4, current_user), $5, $6)
+		select $1, $2, $3, coalesce($4, current_user), $5, $6::date
+		-- A conflict would use up a number.
+		where not exists (select from backfill.run where kind = $1 and extractor_id = $2 and local_date = $6::date)
 		on conflict (local_date, kind, extractor_id) do nothing returning id`,
 		r.Kind, r.Extractor, r.Reprocess, null(r.Who), null(r.Why), night).Scan(&id)
 	if errors.Is(err, pgx.ErrNoRows) {

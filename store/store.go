@@ -106,11 +106,13 @@ func (s *Store) inTx(ctx context.Context, f func(pgx.Tx) error) error {
 }
 
 // ErrNotMigrated says that the schema is missing or too old.
-var ErrNotMigrated = errors.New("the database has no backfill schema of this version: run `backfill migrate up`")
+var ErrNotMigrated = errors.New("the database is not migrated to this version: run `backfill migrate up`")
 
 // Wrap says what was being done, and recognises a database that is not migrated.
 func wrap(doing string, err error) error {
 	switch sqlState(err) {
+	case "42501":
+		return fmt.Errorf("%s: this database user may not do that: connect as the owner of schema backfill, or see deploy/roles.sql (SQLSTATE 42501)", doing)
 	case "42P01", "3F000", "42883", "42703": // undefined table, schema, function, column
 		return fmt.Errorf("%s: %w (SQLSTATE %s)", doing, ErrNotMigrated, sqlState(err))
 	}
@@ -150,6 +152,9 @@ func IsRetryable(err error) bool {
 		return code[:2] == "40" || code[:2] == "08" || code[:2] == "53" || code[:3] == "57P"
 	}
 }
+
+// IsOffline reports that the connection was lost or never came about.
+func IsOffline(err error) bool { return sqlState(err) == "" && offline(err) }
 
 // offline reports that the connection or the caller went away.
 func offline(err error) bool {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/justfortytwo/backfill/internal/config"
+	"github.com/justfortytwo/backfill/internal/version"
 	"github.com/justfortytwo/backfill/store"
 )
 
@@ -46,7 +47,7 @@ type app struct {
 // Run executes a command line, without the program's name, and returns the exit
 // code: 0 ok, 1 error, 2 usage, 3 finished with item errors.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, environ: os.Environ()}
+	a := &app{stdin: interruptible{ctx, stdin}, stdout: stdout, stderr: stderr, environ: os.Environ()}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -66,9 +67,39 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "backfill: interrupted")
 		return exitError
+	case store.IsOffline(err):
+		fmt.Fprintf(stderr, "backfill: %s: the connection to Postgres was lost; it is safe to try again\n", err)
+		return exitError
 	default:
 		fmt.Fprintln(stderr, "backfill: "+err.Error())
 		return exitError
+	}
+}
+
+// interruptible is a reader whose Read returns when ctx ends, though nothing came.
+type interruptible struct {
+	ctx context.Context //nolint:containedctx // of the one invocation it belongs to
+	r   io.Reader
+}
+
+// Read implements io.Reader.
+func (i interruptible) Read(p []byte) (int, error) {
+	type result struct {
+		data []byte
+		err  error
+	}
+	read := make(chan result, 1)
+	go func() {
+		// Not into p: it belongs to the caller again once we have returned.
+		buf := make([]byte, len(p))
+		n, err := i.r.Read(buf)
+		read <- result{buf[:n], err}
+	}()
+	select {
+	case r := <-read:
+		return copy(p, r.data), r.err
+	case <-i.ctx.Done():
+		return 0, i.ctx.Err()
 	}
 }
 
@@ -111,6 +142,7 @@ func (a *app) root() *cobra.Command {
 			}
 			return err
 		},
+		Version:           func() string { v, commit := version.Get(); return v + " (" + commit + ")" }(),
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.PersistentFlags().StringVar(&a.url, "database-url", "", "Postgres URL (default $DATABASE_URL, else the PG* variables)")

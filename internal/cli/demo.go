@@ -53,7 +53,7 @@ func (a *app) demoStop(ctx context.Context) error {
 		return a.writeJSON(map[string]any{"stopped": stopped})
 	}
 	if stopped {
-		fmt.Fprintln(a.stdout, "stopped; its data is kept in "+demoDir)
+		fmt.Fprintln(a.stdout, "stopped; its data stays")
 	} else {
 		fmt.Fprintln(a.stdout, "it is not running")
 	}

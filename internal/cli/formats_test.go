@@ -67,7 +67,10 @@ func TestImportFormats(t *testing.T) {
 				code := cli.Run(t.Context(), []string{"import", "--json", "--database-url", pool.Config().ConnString(), input}, nil, &stdout, &stderr)
 				require.Equal(t, sum.Exit(), code, stderr.String())
 				var out struct {
-					Summary struct{ New, Changed, Unchanged int } `json:"summary"`
+					Summary struct {
+						New     int `json:"new"`
+						Changed int `json:"changed"`
+					} `json:"summary"`
 				}
 				require.NoError(t, json.Unmarshal(stdout.Bytes(), &out))
 				if pass == 0 {

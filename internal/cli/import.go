@@ -13,9 +13,10 @@ import (
 	"github.com/justfortytwo/backfill/store"
 )
 
-// Captures are stored in transactions of this size, in captures and in bytes.
+// Captures are stored in transactions of this size, in captures and in bytes. 1,000
+// captures were a tenth slower, and 5,000 no faster.
 const (
-	importBatch = 1000
+	importBatch = 2000
 	importBytes = 8 << 20
 )
 
@@ -66,7 +67,7 @@ func (a *app) importDry(ctx context.Context, paths []string, o transcript.Option
 			return err
 		}
 	}
-	return a.importEnd(sum, fmt.Sprintf("would import %s in %s", plural(sum.Captures, "capture"), plural(len(sum.Files), "file")))
+	return a.importEnd(sum, fmt.Sprintf("would import %s in %s", plural(sum.Captures-sum.Skips["replaced"], "capture"), plural(len(sum.Files), "file")))
 }
 
 func (a *app) importStore(ctx context.Context, paths []string, o transcript.Options) error {
@@ -108,6 +109,7 @@ func (a *app) importEnd(sum transcript.Summary, result string) error {
 	for reason, n := range sum.Skips {
 		fmt.Fprintf(a.stderr, "skipped %d: %s\n", n, reason)
 	}
+	a.unread(sum)
 	a.problems("warning", sum.Warnings)
 	if sum.Unlisted > 0 {
 		fmt.Fprintf(a.stderr, "warning: and %d more\n", sum.Unlisted)
@@ -117,6 +119,19 @@ func (a *app) importEnd(sum transcript.Summary, result string) error {
 		return exit(code)
 	}
 	return nil
+}
+
+// unread names files that were not imported and are no problem, such as empty ones.
+func (a *app) unread(sum transcript.Summary) {
+	told := map[string]bool{}
+	for _, p := range slices.Concat(sum.Warnings, sum.Errors) {
+		told[p.File] = true
+	}
+	for _, f := range sum.Files {
+		if f.Reason != "" && !told[f.Path] {
+			fmt.Fprintf(a.stderr, "skipped: %s: %s\n", printable(f.Path), f.Reason)
+		}
+	}
 }
 
 func (a *app) problems(level string, problems []transcript.Problem) {

@@ -90,7 +90,12 @@ func (a *app) retryCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retry [RUN]",
 		Short: "Put failed captures into the queue at once, with all attempts before them",
-		Args:  cobra.MaximumNArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && outcome == "" && len(f.IDs) == 0 {
+				return errors.New("say which: a run, --outcome or --ids; `backfill failures` lists them")
+			}
+			return cobra.MaximumNArgs(1)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Outcome = store.Outcome(outcome)
 			if len(args) == 1 {
@@ -99,14 +104,16 @@ func (a *app) retryCmd() *cobra.Command {
 					return err
 				}
 			}
-			if f.RunID == 0 && f.Outcome == "" && len(f.IDs) == 0 {
-				return errors.New("say which: a run, --outcome or --ids; `backfill failures` lists them")
-			}
 			st, closePool, err := a.connect(cmd.Context(), 0)
 			if err != nil {
 				return err
 			}
 			defer closePool()
+			if f.RunID != 0 {
+				if _, err := st.Run(cmd.Context(), f.RunID); err != nil {
+					return err
+				}
+			}
 			n, err := st.Retry(cmd.Context(), f)
 			if err != nil {
 				return err

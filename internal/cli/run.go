@@ -132,6 +132,18 @@ func (a *app) plan(ctx context.Context, st *store.Store, o runOptions) (*store.R
 		return &run, a.writeJSON(map[string]any{"run": run.ID, "state": run.State, "batches": run.Batches, "captures": run.Total})
 	}
 	fmt.Fprintf(a.stdout, "run %d: %s in %s\n", run.ID, plural(run.Total, "capture"), plural(run.Batches, "batch"))
+	if run.Total > 0 {
+		return &run, nil
+	}
+	all, err := st.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range all {
+		if s.Extractor == run.Extractor && s.Open() > 0 {
+			fmt.Fprintf(a.stderr, "%s queued already, outside of this run: `backfill status` follows them\n", plural(s.Open(), "capture"))
+		}
+	}
 	return &run, nil
 }
 
@@ -159,7 +171,7 @@ func (a *app) local(ctx context.Context, st *store.Store, cfg jobs.Config, run i
 	if !a.json {
 		for i, s := range after {
 			if done := s.Done() - before[i].Done(); done > 0 {
-				fmt.Fprintf(a.stdout, "%s: worked %s: %d staged, %d empty, %d skipped, %s\n", s.Extractor, plural(done, "capture"),
+				fmt.Fprintf(a.stdout, "%s: %s done meanwhile: %d staged, %d empty, %d skipped, %s\n", s.Extractor, plural(done, "capture"),
 					s.Staged-before[i].Staged, s.Empty-before[i].Empty, s.Skipped-before[i].Skipped, plural(s.Candidates-before[i].Candidates, "candidate"))
 			}
 		}

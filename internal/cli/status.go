@@ -98,6 +98,9 @@ func (w *runWatch) show(ctx context.Context, st *store.Store) (end bool, err err
 		return false, err
 	}
 	eta := w.pace(run)
+	if run.State != "running" && run.State != "planning" {
+		w.rate, eta = 0, 0 // it rests
+	}
 	reason := ""
 	if !run.Finished() && w.rate == 0 {
 		reason, err = stall(ctx, st, run)

@@ -24,7 +24,7 @@ func TestVerbs(t *testing.T) {
 	require.Contains(t, d.cli("show", show).ok().out, "no extractor has seen it: `backfill run` takes it up")
 
 	r := d.cli("run", "--local", "--reason", "first").ok()
-	require.Equal(t, "run 1: 3 captures in 1 batch\nheuristic: worked 3 captures: 2 staged, 1 empty, 0 skipped, 2 candidates\n"+
+	require.Equal(t, "run 1: 3 captures in 1 batch\nheuristic: 3 captures done meanwhile: 2 staged, 1 empty, 0 skipped, 2 candidates\n"+
 		"run 1: succeeded: 1 empty, 2 staged, 2 candidates\n", r.out)
 
 	require.Regexp(t, `(?m)^EXTRACTOR .*\nheuristic +\S+ +2 +1 +0 +0 +0 +0 +0 +0 +2 +-\n`, d.cli("status").ok().out)

@@ -62,8 +62,8 @@ func (w *watcher) look(ctx context.Context, paths []string) error {
 			switch {
 			case err != nil && file == path:
 				return fmt.Errorf("watching %s: %w", path, err)
-			case err != nil: // it went away, or cannot be read: perhaps next time
-				return nil
+			case err != nil:
+				return nil //nolint:nilerr // it went away, or cannot be read: perhaps next time
 			case file != path && strings.HasPrefix(d.Name(), "."):
 				if d.IsDir() {
 					return filepath.SkipDir

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
-	"strings"
 	"time"
 
 	"github.com/caarlos0/env/v11"
@@ -78,6 +77,10 @@ func (c Config) Validate() error {
 		return fmt.Errorf("BACKFILL_WORKERS is %d: use at least 2, one of which is kept for live turns, or 0 for the default", c.Workers)
 	case c.Lease < time.Second:
 		return fmt.Errorf("BACKFILL_LEASE is %s: use at least 1s", c.Lease)
+	case c.StatementTimeout < time.Second && c.StatementTimeout != -time.Second:
+		return fmt.Errorf("BACKFILL_STATEMENT_TIMEOUT is %s: use at least 1s, or -1s for none", c.StatementTimeout)
+	case c.Workers > 1000:
+		return fmt.Errorf("BACKFILL_WORKERS is %d: use at most 1000", c.Workers)
 	case c.MaxAttempts < 1:
 		return fmt.Errorf("BACKFILL_MAX_ATTEMPTS is %d: use at least 1", c.MaxAttempts)
 	case !(c.MinSalience >= 0 && c.MinSalience <= 1): // so that NaN is none either
@@ -99,6 +102,9 @@ func (c Config) schedule() (cron.Schedule, error) {
 	s, err := cron.ParseStandard(c.Nightly)
 	if err != nil {
 		return nil, fmt.Errorf("BACKFILL_NIGHTLY is %q: use cron's five fields, such as \"0 3 * * *\", or off", c.Nightly)
+	}
+	if s.Next(time.Now()).IsZero() {
+		return nil, fmt.Errorf("BACKFILL_NIGHTLY is %q: there is no such day; use off to disable it", c.Nightly)
 	}
 	return s, nil
 }
@@ -167,9 +173,27 @@ func readable(err error) error {
 		return err
 	}
 	if parse, ok := errors.AsType[env.ParseError](all.Errors[0]); ok {
-		return fmt.Errorf("%s has a value that is not a %s", variable(parse.Name), strings.TrimPrefix(parse.Type.String(), "*"))
+		return fmt.Errorf("%s has a wrong value: use %s", variable(parse.Name), expects(parse.Type))
 	}
 	return all.Errors[0]
+}
+
+// expects says what a variable of this type takes.
+func expects(t reflect.Type) string {
+	switch t {
+	case reflect.TypeFor[time.Duration]():
+		return "a duration such as 20s or 5m"
+	case reflect.TypeFor[slog.Level]():
+		return "debug, info, warn or error"
+	}
+	switch t.Kind() { //nolint:exhaustive // the kinds of Config's fields
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Float64:
+		return "a number"
+	default:
+		return "a whole number"
+	}
 }
 
 // variable is the environment variable of a field.

@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"encoding/json"
 	"math"
 	"strconv"
 	"strings"
@@ -24,46 +23,41 @@ func scrub(s string) string {
 // maxMetaDepth is far from the 10,000 levels at which Postgres runs out of stack.
 const maxMetaDepth = 100
 
-// cleanMeta scrubs the keys and strings of an object decoded with UseNumber and
-// makes its numbers plain. It reports false for an object nested too deeply.
-func cleanMeta(m map[string]any) (map[string]any, bool) {
-	v, ok := cleanValue(m, 1)
-	if !ok {
-		return nil, false
-	}
-	return v.(map[string]any), true //nolint:forcetypeassert // cleanValue keeps the kind
-}
-
-func cleanValue(v any, depth int) (any, bool) {
+// plain is v, depth levels deep in an object, as [Capture.Meta] holds it: keys and
+// strings scrubbed, numbers plain. It reports false for what is nested too deeply.
+func (v value) plain(depth int) (any, bool) {
 	if depth > maxMetaDepth {
 		return nil, false
 	}
-	switch v := v.(type) {
-	case string:
-		return scrub(v), true
-	case json.Number:
-		return plainNumber(v.String()), true
-	case []any:
-		for i := range v {
-			e, ok := cleanValue(v[i], depth+1)
+	switch v.kind() {
+	case '"':
+		return scrub(v.text()), true
+	case '[':
+		list := []any{}
+		for e := range v.elements {
+			p, ok := e.plain(depth + 1)
 			if !ok {
 				return nil, false
 			}
-			v[i] = e
+			list = append(list, p)
 		}
-		return v, true
-	case map[string]any:
-		clean := make(map[string]any, len(v))
-		for k, e := range v {
-			e, ok := cleanValue(e, depth+1)
+		return list, true
+	case '{':
+		object := map[string]any{}
+		for key, m := range v.members {
+			p, ok := m.plain(depth + 1)
 			if !ok {
 				return nil, false
 			}
-			clean[scrub(k)] = e
+			object[scrub(string(key))] = p
 		}
-		return clean, true
+		return object, true
+	case 't', 'f':
+		return v.isTrue(), true
+	case 'n':
+		return nil, true
 	default:
-		return v, true
+		return plainNumber(string(v)), true
 	}
 }
 

@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"encoding/json"
 	"math"
 	"strconv"
 	"strings"
@@ -20,19 +19,16 @@ var dateLayouts = []string{
 	"2006-01-02T15:04",
 }
 
-// parseDate reads a date decoded with UseNumber, in UTC with microseconds, as
-// Postgres holds it. Nil and blank are the zero time, unknown. It reports false for
-// a value that is no date.
-func parseDate(v any) (time.Time, bool) {
-	switch v := v.(type) {
-	case nil:
-		return time.Time{}, true
-	case string:
-		return parseDateText(v)
-	case json.Number:
-		return parseDateText(v.String())
+// parseDate reads a date, in UTC with microseconds, as Postgres holds it. Null and
+// blank are the zero time, unknown. It reports false for a value that is no date.
+func parseDate(v value) (time.Time, bool) {
+	switch {
+	case v.kind() == '"':
+		return parseDateText(v.text())
+	case v.isNumber():
+		return parseDateText(string(v))
 	default:
-		return time.Time{}, false
+		return time.Time{}, !v.given()
 	}
 }
 

@@ -3,7 +3,6 @@ package transcript
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"hash/maphash"
 	"io"
@@ -117,7 +116,7 @@ func (f *file) detect(objects bool) bool {
 		if len(body) == 0 {
 			continue
 		}
-		if !json.Valid(body) {
+		if !valid(body) {
 			bad++
 			cut = rec.cut && objects
 			continue
@@ -227,26 +226,6 @@ func (f *file) next() (rec record, err error) {
 	return rec, err
 }
 
-// decode unmarshals a record into v, with numbers in an any as json.Number. It
-// reports false, and names the record, if it cannot.
-func (f *file) decode(rec record, v any) bool {
-	d := json.NewDecoder(bytes.NewReader(rec.raw))
-	d.UseNumber()
-	err := d.Decode(v)
-	if err == nil {
-		if _, err = d.Token(); errors.Is(err, io.EOF) {
-			err = nil // nothing follows, as it should be
-		} else if err == nil {
-			err = errors.New("more than one value")
-		}
-	}
-	if shape, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		f.warn("bad_record", rec.line, "not a record of this format: "+shape.Value+" where another type is expected")
-		return false
-	}
-	return f.decoded(rec, err)
-}
-
 // object is the record as a JSON object. It reports false for what is none, and
 // names what is no JSON.
 func (f *file) object(rec record) (value, bool) {
@@ -261,7 +240,7 @@ func (f *file) object(rec record) (value, bool) {
 // value is the record as JSON of any kind, valid as long as the record is.
 func (f *file) value(rec record) (value, bool) {
 	raw := bytes.TrimSpace(rec.raw)
-	if json.Valid(raw) {
+	if valid(raw) {
 		return value(raw), f.decoded(rec, nil)
 	}
 	return nil, f.decoded(rec, errors.New("not valid JSON"))

@@ -18,7 +18,7 @@ type format struct {
 	// lists says that a record may be a list of objects; match sees the first.
 	lists bool
 	// read turns the records of f into captures, with f.records, f.object or
-	// f.decode, f.skip, f.warn, and f.emit or f.conversation.
+	// f.value, f.skip, f.warn, and f.emit or f.conversation.
 	read func(f *file)
 }
 

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// value is JSON that json.Valid has seen. Exports are mostly text that is not
+// value is JSON that valid has seen. Exports are mostly text that is not
 // kept, such as what tools gave back: walking over it is several times as fast as
 // unmarshalling it. Asked for another kind than it is, a value is zero: exports
 // change, and one odd field must not cost a record.
@@ -28,7 +28,7 @@ func (v value) members(yield func(key []byte, member value) bool) {
 	for i := v.space(1); v[i] != '}'; {
 		end := v.end(i)
 		key := []byte(v[i+1 : end-1])
-		if bytes.IndexByte(key, '\\') >= 0 {
+		if bytes.IndexByte(key, '\\') >= 0 || !utf8.Valid(key) {
 			key = []byte(v[i:end].text())
 		}
 		i = v.space(v.space(end) + 1)

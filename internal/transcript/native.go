@@ -1,8 +1,7 @@
 package transcript
 
 import (
-	"encoding/json"
-	"maps"
+	"cmp"
 	"strconv"
 	"time"
 )
@@ -26,30 +25,62 @@ func isSlack(keys members) bool {
 	return has(keys, "ts", "type") && (has(keys, "user") || has(keys, "bot_id"))
 }
 
+// nativeRecord is what one record holds.
+type nativeRecord struct {
+	id, externalID, text, source, observed, date, meta value
+	// other are the fields the format does not know.
+	other members
+}
+
+func parseNative(v value) (n nativeRecord) {
+	for key, m := range v.members {
+		switch string(key) {
+		case "id":
+			n.id = m
+		case "external_id":
+			n.externalID = m
+		case "text":
+			n.text = m
+		case "source":
+			n.source = m
+		case "observed":
+			n.observed = m
+		case "date":
+			n.date = m
+		case "meta":
+			n.meta = m
+		default:
+			if n.other == nil {
+				n.other = members{}
+			}
+			n.other[string(key)] = m
+		}
+	}
+	return n
+}
+
 func (f *file) nativeTurn(rec record) {
-	var fields map[string]any
-	if !f.decode(rec, &fields) {
+	v, ok := f.value(rec)
+	if !ok {
 		return
 	}
-	text, _ := fields["text"].(string)
-	if text = Clean(text); text == "" {
-		f.warn("bad_record", rec.line, `"text" must be a string that is not blank`)
+	n := parseNative(v)
+	text := Clean(n.text.text())
+	if text == "" {
+		f.warn("bad_record", rec.line, `not an object with a "text" that is a string and not blank`)
 		return
 	}
 	if len(text) > f.im.o.MaxText {
 		f.warn("text_too_long", rec.line, "longer than the cap for one text: dropped")
 		return
 	}
-	date, ok := parseDate(fields["date"])
+	date, ok := parseDate(n.date)
 	if !ok {
 		f.warn("bad_date", rec.line, "not a date this reads (RFC 3339, or a number of seconds since 1970): stored as unknown")
 	}
-	source, observed := f.nativeLabel(rec, fields, "source"), f.nativeLabel(rec, fields, "observed")
-	id := firstID(fields["id"], fields["external_id"])
-	meta := f.nativeMeta(rec, fields) // takes fields apart
-	if id == "" {
-		id = firstID(meta["id"], meta["external_id"])
-	}
+	source, observed := f.nativeLabel(n.source, "source", rec.line), f.nativeLabel(n.observed, "observed", rec.line)
+	meta := f.nativeMeta(n.meta, n.other, rec.line)
+	id := cmp.Or(Clean(n.id.id()), Clean(n.externalID.id()), firstID(meta["id"], meta["external_id"]))
 	if id == "" {
 		var when string
 		if !date.IsZero() {
@@ -75,37 +106,45 @@ func (f *file) nativeTurn(rec record) {
 
 // nativeMeta is the record's meta together with the fields the format does not
 // know; meta's own keys come first. It is nil if there is nothing in it.
-func (f *file) nativeMeta(rec record, fields map[string]any) map[string]any {
-	own, ok := fields["meta"].(map[string]any)
-	if !ok && fields["meta"] != nil {
-		f.warn("bad_meta", rec.line, `"meta" must be an object: dropped`)
+func (f *file) nativeMeta(own value, other members, line int) map[string]any {
+	if own.given() && own.kind() != '{' {
+		f.warn("bad_meta", line, `"meta" must be an object: dropped`)
 	}
-	for _, known := range []string{"id", "external_id", "text", "source", "observed", "date", "meta"} {
-		delete(fields, known)
+	meta := map[string]any{}
+	ok := true
+	add := func(key string, m value) {
+		v, flat := m.plain(2)
+		meta[scrub(key)], ok = v, ok && flat
 	}
-	maps.DeleteFunc(fields, func(_ string, v any) bool { return v == nil })
-	maps.Copy(fields, own)
-	if len(fields) == 0 {
+	for key, m := range other {
+		if m.given() {
+			add(key, m)
+		}
+	}
+	for key, m := range own.members {
+		add(string(key), m)
+	}
+	if !ok {
+		f.warn("bad_meta", line, "nested more than 100 levels deep: dropped")
 		return nil
 	}
-	meta, ok := cleanMeta(fields)
-	if !ok {
-		f.warn("bad_meta", rec.line, "nested more than 100 levels deep: dropped")
+	if len(meta) == 0 {
+		return nil
 	}
 	return meta
 }
 
 // nativeLabel is a short string field, clean; anything else than a string is
 // dropped.
-func (f *file) nativeLabel(rec record, fields map[string]any, name string) string {
-	s, ok := fields[name].(string)
-	if !ok && fields[name] != nil {
-		f.warn("bad_field", rec.line, `"`+name+`" must be a string: dropped`)
+func (f *file) nativeLabel(v value, name string, line int) string {
+	if v.given() && v.kind() != '"' {
+		f.warn("bad_field", line, `"`+name+`" must be a string: dropped`)
 	}
-	return Clean(s)
+	return Clean(v.text())
 }
 
-// firstID is the first of vs that is a number or a string that is not blank.
+// firstID is the first of vs, from meta, that is a number or a string that is not
+// blank.
 func firstID(vs ...any) string {
 	for _, v := range vs {
 		switch v := v.(type) {
@@ -113,8 +152,6 @@ func firstID(vs ...any) string {
 			if v = Clean(v); v != "" {
 				return v
 			}
-		case json.Number:
-			return v.String()
 		case float64:
 			return strconv.FormatFloat(v, 'f', -1, 64)
 		}

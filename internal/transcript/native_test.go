@@ -34,6 +34,14 @@ func TestNativeTurn(t *testing.T) {
 			},
 		},
 		{
+			name: "escaped names, and the last of each",
+			in:   `{"id":"a","text":"first","\u0074ext":"x","p":1,"p":null,"meta":7,"meta":{"k":1,"k":[true,null,{"v":1e400}],"\ud800":0}}`,
+			want: Capture{
+				ExternalID: "native:a", Source: "native", Text: "x",
+				Meta: map[string]any{"k": []any{true, nil, map[string]any{"v": "1e400"}}, "\uFFFD": 0.0},
+			},
+		},
+		{
 			name: "external_id after a blank id",
 			in:   `{"id":" ","external_id":12345678901234567890,"text":"x"}`,
 			want: Capture{ExternalID: "native:12345678901234567890", Source: "native", Text: "x"},
@@ -96,6 +104,23 @@ func TestNativeLastOfAnIDWins(t *testing.T) {
 	}
 	require.Equal(t, []string{"native one", "native two", "other one", "native one"}, texts)
 	require.Equal(t, map[string]int{"replaced": 2, "duplicate": 1}, sum.Skips)
+}
+
+func TestNativeBadRecords(t *testing.T) {
+	t.Parallel()
+
+	captures, sum := readText(t, Options{}, `{"id":"a","text":"x"}
+7
+null
+[{"text":"in a list"}]
+{"text":["x"]}
+{"text":" \n"}
+{"text":"two"} {"text":"values"}
+{"text":"y","date":0,"meta":["m"]}`)
+	require.Len(t, captures, 2)
+	require.Equal(t, "y", captures[1].Text)
+	require.Nil(t, captures[1].Meta)
+	require.Equal(t, []string{"bad_record", "bad_record", "bad_record", "bad_record", "bad_record", "bad_json", "bad_date", "bad_meta"}, codes(sum.Warnings))
 }
 
 func TestNativeLeavesSlackAlone(t *testing.T) {

@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -74,7 +73,7 @@ func TestParseDate(t *testing.T) {
 		`" "`:                                 {},
 		`"0001-01-01T00:00:00Z"`:              {}, // how Go and .NET write "no date"
 	} {
-		got, ok := parseDate(decoded(t, in))
+		got, ok := parseDate(value(in))
 		require.True(t, ok, in)
 		require.Equal(t, want, got, in)
 	}
@@ -83,7 +82,7 @@ func TestParseDate(t *testing.T) {
 		`"2025-02-30"`, `"2025-13-01"`, `"2025-03-04T12:00:60Z"`, `"2025-03-04T24:00:00Z"`, `"0000-01-01"`, `"10000-01-01"`,
 		`"9999-12-31T23:59:59-01:00"`, `"0001-01-01T00:00:00+01:00"`, `"20250304"`, `"04.03.2025"`, `true`, `{}`, `[1741089600]`,
 	} {
-		_, ok := parseDate(decoded(t, in))
+		_, ok := parseDate(value(in))
 		require.False(t, ok, in)
 	}
 }
@@ -97,12 +96,4 @@ func TestExternalID(t *testing.T) {
 	require.Len(t, hashed, len("f:sha256:")+64)
 	require.NotEqual(t, hashed, externalID("f", fits+"y"))
 	require.Equal(t, "f:a\uFFFD", externalID("f", " a\x00"))
-}
-
-func decoded(t *testing.T, in string) (v any) {
-	t.Helper()
-	d := json.NewDecoder(strings.NewReader(in))
-	d.UseNumber()
-	require.NoError(t, d.Decode(&v), in)
-	return v
 }

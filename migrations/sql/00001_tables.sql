@@ -41,7 +41,7 @@ create table backfill.intake (
     external_id  text check (octet_length(external_id) <= 512),
     observed     text,
     text         text not null,
-    meta         jsonb not null default '{}',
+    meta         jsonb not null default '{}' check (jsonb_typeof(meta) = 'object'),
     content_hash text generated always as (md5(text)) stored,
     constraint intake_source_external_id_key unique (source, external_id)
 );

@@ -81,13 +81,21 @@ exception when others then
 end $$;
 -- +goose StatementEnd
 
--- Insert: batches for every slot that extracts on insert.
+-- Insert: batches for every slot that extracts on insert. A capture that comes back
+-- under the id of a deleted one loses its tombstone; new ids are beyond all
+-- tombstones, so that looking for some costs one step into an index.
 -- +goose StatementBegin
 create function backfill.intake_inserted() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
+    v_first  bigint;
+    v_last   bigint;
     v_queues text[];
 begin
+    select min(id), max(id) into v_first, v_last from new_rows;
+    if exists (select from backfill.extraction where capture_id between v_first and v_last and state = 'deleted') then
+        delete from backfill.extraction x using new_rows n where x.capture_id = n.id and x.state = 'deleted';
+    end if;
     with numbered as (
         select id, row_number() over (order by id) - 1 as n from new_rows
     ), islands as (
@@ -196,19 +204,36 @@ begin
     if v_ids is null then
         return null;
     end if;
+    -- A worker that is writing its result comes before us or after us, not between.
     insert into backfill.extraction (capture_id, extractor_id, state, version, attempts)
     select c.id, e.id, 'deleted', coalesce(e.version, ''), 0
     from unnest(v_ids) as c(id) cross join backfill.extractor e
     order by c.id, e.id
-    on conflict (capture_id, extractor_id) do update
-        set state = 'deleted', outcome = null, error = null, next_attempt_at = null,
-            handoff_due = null, claim = null, updated_at = now();
+    on conflict (capture_id, extractor_id) do nothing;
     delete from backfill.entity t
     using (select s.capture_id, s.extractor_id, s.ord, unnest(s.entities) as entity
            from backfill.staging s where s.capture_id = any (v_ids)) s
     where t.entity = s.entity and t.capture_id = s.capture_id
       and t.extractor_id = s.extractor_id and t.ord = s.ord;
-    delete from backfill.staging where capture_id = any (v_ids);
+    -- The closed batch carries the change to the net counts.
+    with known as (
+        select capture_id, extractor_id, state, outcome from backfill.extraction
+        where capture_id = any (v_ids) and state <> 'deleted'
+        order by capture_id, extractor_id for update
+    ), deleted as (
+        update backfill.extraction x
+        set state = 'deleted', outcome = null, error = null, next_attempt_at = null, handoff_due = null, claim = null, updated_at = now()
+        from known k where x.capture_id = k.capture_id and x.extractor_id = k.extractor_id
+        returning k.extractor_id, case when k.state = 'done' then k.outcome end as was
+    ), dropped as (
+        delete from backfill.staging where capture_id = any (v_ids) returning extractor_id
+    )
+    insert into backfill.batch (extractor_id, version, prio, state, due, finished_at, ids, captures, staged, empty, skipped, candidates)
+    select e.id, e.version, 0, 'done', null, now(), '{}', 0,
+           -count(*) filter (where d.was = 'staged'), -count(*) filter (where d.was = 'empty'), -count(*) filter (where d.was = 'skipped'),
+           -(select count(*) from dropped where dropped.extractor_id = e.id)
+    from deleted d join backfill.extractor e on e.id = d.extractor_id
+    group by e.id;
     return null;
 end $$;
 -- +goose StatementEnd

@@ -19,6 +19,10 @@ create function backfill.claim_candidates(
 declare
     v_claim bigint := nextval('backfill.claim_seq');
 begin
+    if coalesce(p_consumer, '') = '' or coalesce(p_max, 0) < 1 or coalesce(p_lease, '-1 second') < interval '0' then
+        raise exception 'claim_candidates takes the name of a consumer, a number from 1 on, and a lease that is not negative'
+            using errcode = 'invalid_parameter_value';
+    end if;
     return query
     with due as materialized (
         select x.capture_id, x.extractor_id

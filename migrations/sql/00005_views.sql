@@ -4,8 +4,7 @@
 
 -- What stands where, per extractor, in well under 100 ms at a million captures:
 -- done rows are summed from the net counts of batches, the rest is read from
--- partial indexes. Captures deleted after they were done still count as done;
--- v_status_exact counts the ledger.
+-- partial indexes.
 create view backfill.v_status as
 select e.name as extractor, e.version, e.on_insert,
        b.staged + b.empty + b.skipped + b.first_time + x.retry + x.dead as captures,
@@ -33,7 +32,7 @@ cross join lateral (
 ) x
 order by e.id;
 
--- The same question answered by counting every row.
+-- The same question answered by counting every row of the ledger.
 create view backfill.v_status_exact as
 select e.name as extractor, e.version,
        (select count(*) from backfill.intake) as captures,
