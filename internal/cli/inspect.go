@@ -78,7 +78,7 @@ func (a *app) showHistory(id int64, h store.History) {
 		fmt.Fprintf(w, "%s\n\n", indent(printable(c.Text)))
 	}
 	for _, l := range h.Ledger {
-		fmt.Fprintf(w, "%s %s: %s", l.Extractor, l.Version, l.State)
+		fmt.Fprintf(w, "%s: %s", strings.TrimSpace(l.Extractor+" "+l.Version), l.State)
 		if l.Outcome != nil {
 			fmt.Fprintf(w, ", %s", *l.Outcome)
 		}

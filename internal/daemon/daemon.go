@@ -31,13 +31,14 @@ import (
 // again after its lease.
 const stopWithin = 9 * time.Second
 
-const usage = `usage: worker [--healthcheck]
+const usage = `usage: worker [--healthcheck | --version]
 
 worker extracts candidate memories from captures as they come in, until SIGTERM
 or SIGINT. It is configured by DATABASE_URL (or the PG* variables) and BACKFILL_*,
 which README.md lists. The database must have been migrated: backfill migrate up.
 
   --healthcheck   ask the worker on this machine how it is, and exit 0 or 1
+  --version       say which build this is
 `
 
 // Run executes the worker's command line and returns the exit code: 0 after a
@@ -46,6 +47,7 @@ func Run(ctx context.Context, args []string, stderr io.Writer) int {
 	flags := flag.NewFlagSet("worker", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	check := flags.Bool("healthcheck", false, "")
+	showVersion := flags.Bool("version", false, "")
 	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
 		if errors.Is(err, flag.ErrHelp) {
 			fmt.Fprint(stderr, usage)
@@ -53,6 +55,11 @@ func Run(ctx context.Context, args []string, stderr io.Writer) int {
 		}
 		fmt.Fprintf(stderr, "worker: this is not understood: %s\n%s", strings.Join(args, " "), usage)
 		return 2
+	}
+	if *showVersion {
+		v, commit := version.Get()
+		fmt.Fprintf(stderr, "worker %s (%s)\n", v, commit)
+		return 0
 	}
 	cfg, err := config.Load(os.Environ())
 	if err == nil && *check {
