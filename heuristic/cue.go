@@ -1,6 +1,9 @@
 package heuristic
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // cue is one row of a table: a phrase that speaks for a kind of memory, or
 // against any.
@@ -33,7 +36,7 @@ type need struct {
 }
 
 // mode changes how a cue is heard.
-type mode uint8
+type mode uint16
 
 const (
 	weak    mode = 1 << iota // speaks only beside a cue of the same kind that is not weak
@@ -44,6 +47,7 @@ const (
 	fronted                  // a veto on what follows it only
 	story                    // tells of somebody's life: asks for more of an object
 	acts                     // says what a subject does, as @i and verb~ do: counts its object
+	opinion                  // a verdict, which "I think" does not weaken; of a veto: one of thinking
 )
 
 type elem struct {
@@ -156,12 +160,7 @@ func (e *elem) accepts(t *token) bool {
 	if t.class&e.class != 0 {
 		return true
 	}
-	for _, l := range e.words {
-		if l == t.lex {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(e.words, t.lex)
 }
 
 // hit is a cue found in a sentence: tokens[first:end].
@@ -203,6 +202,7 @@ func (c *cue) walk(tokens []token, i, limit, step int) (int, bool) {
 				}
 			}
 			continue
+		default:
 		}
 		fillers := 0
 		for {

@@ -3,7 +3,7 @@ package heuristic
 // vetoes speak against a memory of any kind: hedges, hearsay, hypotheses,
 // sarcasm, requests over somebody's text and small talk.
 var vetoes = []cue{
-	{at: "@i think|guess|believe|suppose|suspect|reckon|assume|feel|thought|doubt", mode: denied, yes: "I think the cache is broken.", no: "They think the cache is broken."},
+	{at: "@i think|guess|believe|suppose|suspect|reckon|assume|feel|thought|doubt", mode: denied | opinion, yes: "I think the cache is broken.", no: "They think the cache is broken."},
 	{at: "maybe|perhaps|possibly|probably|apparently|supposedly|allegedly|presumably|seemingly|hopefully|arguably|potentially", mode: denied, yes: "Perhaps it is broken.", no: "It is broken."},
 	{at: "might", mode: denied, yes: "It might be broken.", no: "It is broken."},
 	{at: "may be|have|not|well|need|also", mode: denied, yes: "It may be broken.", no: "It broke in May."},
@@ -46,4 +46,5 @@ var vetoes = []cue{
 	{at: "wasn't|isn't|aren't|didn't|doesn't|don't|won't|right @i|@he|@you|it", mode: denied, yes: "It was great, wasn't it.", no: "It isn't great."},
 	{at: "keep an eye", mode: denied, yes: "Let's keep an eye on it.", no: "Keep the eye patch."},
 	{at: "let's see|hope|wait", mode: denied, yes: "Let's see what they say.", no: "Let's use Go."},
+	{at: "good|best luck|wishes|of", mode: denied, yes: "Good luck with the exam on Monday.", no: "It is good that we met."},
 }

@@ -54,7 +54,7 @@ var docs = sync.Pool{New: func() any { return &doc{index: new(index)} }}
 
 // pass reads a text. The caller releases the result.
 func pass(text string, w want) *doc {
-	d := docs.Get().(*doc)
+	d := docs.Get().(*doc) //nolint:forcetypeassert // the pool holds nothing else
 	d.text, d.want = text[:min(len(text), math.MaxInt32)], w
 	d.read()
 	return d
@@ -86,15 +86,15 @@ func (d *doc) read() {
 			end = i + n
 		}
 		s, from := shapeOf(d.text, i, end, prev, fenced)
-		switch {
-		case s == fence:
+		switch s {
+		case fence:
 			fenced = !fenced
 			d.endSentence()
-		case s == table:
+		case table:
 			d.endSentence()
 			d.readRow(from, end, tableHead)
 			tableHead = false
-		case s == blank || s == listing || s == rule:
+		case blank, listing, rule:
 			d.endSentence()
 			d.inQuote = false
 			d.before = span{}
@@ -196,6 +196,7 @@ func (d *doc) add(t *token) {
 		d.starts = true
 	case stop, query:
 		d.closed, d.question = true, t.mark == query
+	default:
 	}
 	d.tokens = append(d.tokens, *t)
 	if len(d.tokens) == maxSentence {

@@ -69,13 +69,13 @@ func (d *doc) part(i int, lang tongue) bool {
 	if t.mark != word || t.is(code|uncased) || !t.is(upper|caps|numeric|signal|tool) {
 		return false
 	}
-	if t.is(weekday|unit) || t.is(month) && !(i > 0 && d.tokens[i-1].is(kin)) {
+	if t.is(weekday|unit) || t.is(month) && (i == 0 || !d.tokens[i-1].is(kin)) {
 		return false
 	}
 	if lang == english || lang == unwritten {
 		return !t.is(function)
 	}
-	return !(t.lex != nil && (t.lex.votes>>(8*lang))&0xff != 0) && !t.is(title)
+	return (t.lex == nil || (t.lex.votes>>(8*lang))&0xff == 0) && !t.is(title)
 }
 
 // initial reports whether the token at i is an initial before a name: J. Keats.
@@ -231,9 +231,9 @@ func (d *doc) opens(i int) bool {
 	for i--; i >= 0; i-- {
 		switch d.tokens[i].mark {
 		case quote, colon, other, bracket:
-			continue
+		default:
+			return false
 		}
-		return false
 	}
 	return true
 }

@@ -74,7 +74,7 @@ func TestEntities(t *testing.T) {
 		{"of after an institution", "she works at the Bank of Ireland", "bank of ireland"},
 		{"of after another word", "we saw Anna of Lyon", "anna|lyon"},
 		{"particle", "we met Ludwig van Beethoven", "ludwig van beethoven"},
-		{"initials", "a book by J. R. R. Tolkien", "j. r. r. tolkien"},
+		{"initials", "a book by J. R. R. Tolkien", "j. r. r. tolkien"}, //nolint:dupword // initials repeat
 		{"company suffix", "the head of Acme, Inc. came", "acme"},
 		{"language by its name", "it is written in Go, R and D", "go|r|d"},
 		{"name that is a verb", "Will will meet Anna.", "will|anna"},

@@ -35,8 +35,9 @@ func (d *doc) evident(i int, lang tongue) bool {
 		return !t.is(foreign) // a Latin word in another script
 	case german:
 		return !d.germanNoun(t) && i+1 < len(d.tokens) && d.germanVerb(i+1)
+	default:
+		return d.evidentRomance(i, lang)
 	}
-	return d.evidentRomance(i, lang)
 }
 
 // evidentEnglish looks for a lexicon entry, a possessive, an address, a list or a
@@ -179,6 +180,7 @@ func (d *doc) evidentRomance(i int, lang tongue) bool {
 			if hasEnding(d.word(j), "ou", "eu", "iu", "ava", "ia") {
 				return true
 			}
+		default:
 		}
 		switch d.word(j) {
 		case "se", "si", "no", "não", "non", "ne", "n", "s", "ya", "já":

@@ -16,7 +16,7 @@ Assistant: Sure. To create the schema, run make migrate and then start the worke
 	}
 	// Output:
 	// decision 0.8 inferred=false: We decided to use Postgres instead of MySQL.
-	// howto 0.8 inferred=true: To create the schema, run make migrate and then start the worker.
+	// howto 0.6 inferred=true: To create the schema, run make migrate and then start the worker.
 }
 
 func ExampleClassify() {

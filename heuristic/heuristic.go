@@ -11,7 +11,7 @@
 // of its kind ("we decided", "root cause") and further evidence such as a
 // reason, a contrast, a number, a date or a name. A question, a hedge, a
 // condition, reported speech, a quotation or a request over somebody's text
-// speaks against it and wins.
+// speaks against it and wins; only a verdict ("too slow") may be thought.
 package heuristic
 
 // The limits of the extraction contract. Lengths are in runes, never bytes: a

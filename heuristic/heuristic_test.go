@@ -16,14 +16,15 @@ func kindsOf(rs []Result) string {
 	return strings.Join(ks, " ")
 }
 
-// kana fills a text to n runes with characters of three bytes each.
-func kana(prefix string, n int) string {
-	return prefix + strings.Repeat("あ", n-utf8.RuneCountInString(prefix))
+const fact = "We decided to use Postgres instead of MySQL because of the joins"
+
+// kana fills the fact to n runes with characters of three bytes each.
+func kana(n int) string {
+	return fact + " " + strings.Repeat("あ", n-1-len(fact))
 }
 
 func TestClassifyBounds(t *testing.T) {
 	t.Parallel()
-	const fact = "We decided to use Postgres instead of MySQL because of the joins"
 	pad := func(n int) string { return fact + strings.Repeat("s", n-len(fact)-1) + "." }
 	tests := []struct {
 		name string
@@ -38,12 +39,12 @@ func TestClassifyBounds(t *testing.T) {
 		{"space around does not lift over the floor", "  I hate tea and Bonn   ", 400, ""},
 		{"ceiling", pad(400), 400, KindDecision},
 		{"one over the ceiling", pad(401), 400, ""},
-		{"ceiling in kana", kana(fact+" ", 400), 400, KindDecision},
-		{"one over the ceiling in kana", kana(fact+" ", 401), 400, ""},
+		{"ceiling in kana", kana(400), 400, KindDecision},
+		{"one over the ceiling in kana", kana(401), 400, ""},
 		{"own ceiling", pad(100), 100, KindDecision},
 		{"one over the own ceiling", pad(101), 100, ""},
-		{"own ceiling in kana", kana(fact+" ", 100), 100, KindDecision},
-		{"one over the own ceiling in kana", kana(fact+" ", 101), 100, ""},
+		{"own ceiling in kana", kana(100), 100, KindDecision},
+		{"one over the own ceiling in kana", kana(101), 100, ""},
 		{"a ceiling at the floor admits the floor", "I hate tea and Lyon!", 20, KindPreference},
 		{"a ceiling under the floor admits nothing", "I hate tea and Lyon!", 19, ""},
 		{"zero declines", fact, 0, ""},
@@ -80,7 +81,8 @@ func TestClassify(t *testing.T) {
 		{"mostly about something else", "The weather was fine and the lake was calm when they all came by on foot. We picked Oslo in May.", ""},
 		{"code", "if err != nil { return decided, agreed } // root cause fixed instead", ""},
 		{"topic words alone", "A planning meeting about the roadmap and the budget.", ""},
-		{"a repeated word", "Decided, decided, decided, decided, decided.", ""},
+		{"a repeated word", "Decided, then decided, then decided.", ""},
+		{"two short stories", "We had a picnic today. I went home happy.", ""},
 		{"event at work", "They met with the team about planning in general.", ""},
 	}
 	for _, tt := range tests {
@@ -224,6 +226,11 @@ func TestTypedCarriesWhatItNeeds(t *testing.T) {
 		{"not another list item", "- The new queue is here.\n- It listens on port 9000 behind the proxy.", "It listens on port 9000 behind the proxy."},
 		{"not a question", "Where is it? It listens on port 9000 behind the proxy.", "It listens on port 9000 behind the proxy."},
 		{"a subject left out", "Ola decided to sell the boat in May. Wants to move to Oslo.", "Ola decided to sell the boat in May. Wants to move to Oslo."},
+		{"a decision without its subject", "Ola decided to sell the boat in May. Will move to Oslo by June.", "Ola decided to sell the boat in May. Will move to Oslo by June."},
+		{"the subject of what leaves it out", "The boat was too big for Ola. Wants to sell the whole of it by May.", "The boat was too big for Ola. Wants to sell the whole of it by May."},
+		{"a condition", "Ola decided to sell the boat in May. If nobody buys it, she rents it out.", "Ola decided to sell the boat in May. If nobody buys it, she rents it out."},
+		{"no condition for the other", "Ola decided to sell the boat in May. If you like, come and see it.", "Ola decided to sell the boat in May."},
+		{"a fragment before a dash", "Ola decided to sell the boat in May. Firm date — she has to move.", "Ola decided to sell the boat in May. Firm date — she has to move."},
 		{"no further subject", "Ola decided to sell the boat in May. The sea was calm.", "Ola decided to sell the boat in May."},
 		{"from the colon on", "A small thing: we decided to sell the boat in May.", "we decided to sell the boat in May."},
 		{"from the but on", "The food was fine but we decided to sell the boat.", "we decided to sell the boat."},
@@ -247,6 +254,12 @@ func TestTypedSmallTalk(t *testing.T) {
 		{"a short story", "I painted the old barn behind there.", ""},
 		{"to the other's face", "I painted the old barn behind the house just as you told me to do it by the lake back there.", ""},
 		{"nobody and nothing", "The group picked the usual way home.", ""},
+		{"an exaggeration", "I painted it all and it was fun for all of us, as it is on most of the days up there in the north.", ""},
+		{"a third party and two things to check", "The ferry to Bergen sank in 1907.", "fact"},
+		{"a third party and one thing to check", "The ferry sank in 1907 or so.", ""},
+		{"a fact about something said before", "It requires a lot of good planning.", ""},
+		{"a verdict that is thought", "I think the second act is too slow for the small stage upstairs.", "preference"},
+		{"a choice that is thought", "I think we decided to use Postgres for the rota.", ""},
 		{"something concrete", "The group picked Lisbon for the trip.", "decision"},
 	}
 	for _, tt := range tests {

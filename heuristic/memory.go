@@ -18,6 +18,7 @@ type whole struct {
 	sum       verdict
 	sizes     [len(kinds)]int // runes of the sentences of a kind
 	total     int             // runes of all
+	idle      int             // markers that small talk takes off
 	sentences int
 	refused   bool // some sentence rules a verdict out
 }
@@ -45,47 +46,50 @@ func (d *doc) findMemories() {
 	at := span{d.tokens[0].start, d.tokens[len(d.tokens)-1].end}
 	if hasCue(&v) || d.want&verdicts != 0 {
 		n := utf8.RuneCountInString(d.text[at.first:at.end])
-		w.add(&v, n)
 		kind, markers := v.best(d.inferred)
-		markers -= d.idle(&v, kind, n)
+		idle := d.idle(&v, kind, n)
+		markers -= idle
+		w.add(&v, n, idle)
 		if c := confidence(markers, n); kind != "" && n >= MinFactChars && c >= MinConfidence {
+			if d.goesOn() && d.carryOn(at, c) {
+				return
+			}
 			d.keep(Result{Kind: kind, Confidence: c, Inferred: d.inferred}, d.rest(at))
 			return
 		}
 	}
-	if !vetoed && !d.question && d.goesOn() {
-		d.carryOn(at)
+	if !d.question && d.elaborates(vetoed) {
+		d.carryOn(at, 0)
 	}
 }
 
-// concrete is the evidence that ties a statement to something.
-const concrete = hasReason | hasContrast | hasNumber | hasTime | hasName | hasCode
-
-// idle returns the marker that small talk takes off: a story told in a few words
-// or to the other's face, or a statement about nobody here with nothing concrete
-// in it.
-func (d *doc) idle(v *verdict, kind Kind, runes int) int {
+// idle returns the markers that small talk takes off: one for a story told in a
+// few words or to the other's face, and the one of its "always" or "all", which
+// exaggerate there; one for a statement with nothing concrete in it about nobody
+// here, but for a problem and for a fact that names what it speaks of.
+func (d *doc) idle(v *verdict, kind Kind, runes int) (n int) {
 	switch k := kindIndex(kind); {
 	case k < 0:
-		return 0
 	case !v.sober[k]:
 		if runes < shortStory || d.speaksOf(second) {
-			return 1
+			n++
 		}
-	case kind == KindDecision || kind == KindPreference:
-		if v.support&concrete == 0 && !d.speaksOf(first|own) {
-			return 1
+		if v.support&hasScope != 0 {
+			n++
 		}
+	case v.support&concrete != 0 || kind == KindProblem:
+	case !d.speaksOf(first|own) && (kind != KindFact || d.anaphor()):
+		n++
 	}
-	return 0
+	return n
 }
 
 // rest returns the range of bytes that a memory in the open sentence rests on:
 // the clauses with its markers, and the sentence before where it opens with a word
-// for something said there.
+// for something said there or leaves its subject out.
 func (d *doc) rest(at span) span {
 	at.first = d.clause(at.first)
-	if d.before.end > 0 && d.anaphor() && !d.kept(d.before) {
+	if d.before.end > 0 && (d.anaphor() || d.goesOn()) && !d.kept(d.before) {
 		at.first = d.before.first
 	}
 	return at
@@ -97,6 +101,9 @@ func (d *doc) clause(start uint32) uint32 {
 	lead := len(d.tokens)
 	for _, h := range d.hits {
 		lead = min(lead, h.first)
+	}
+	if lead == len(d.tokens) {
+		return start
 	}
 	for i := lead - 1; i > 0; i-- {
 		if t := &d.tokens[i]; t.mark == colon || t.mark == semicolon || t.mark == dash || t.mark == word && d.word(i) == "but" {
@@ -132,6 +139,15 @@ func (d *doc) anaphor() bool {
 	return false
 }
 
+// elaborates reports whether the sentence adds to the one before: it leaves the
+// subject out, has no verb, or says what follows on a condition.
+func (d *doc) elaborates(vetoed bool) bool {
+	if d.conditional() {
+		return !d.speaksOf(second)
+	}
+	return !vetoed && (d.goesOn() || d.verbless())
+}
+
 // goesOn reports whether the sentence goes on with the subject of the one
 // before, which it leaves out: "Wants to …", "Will start …".
 func (d *doc) goesOn() bool {
@@ -140,7 +156,7 @@ func (d *doc) goesOn() bool {
 		return false
 	}
 	w := d.word(0)
-	if t.is(auxil|gerund) || w == "Want" || w == "Need" || d.verbless() {
+	if t.is(auxil|gerund) || w == "Want" || w == "Need" {
 		return true
 	}
 	if n := len(w) - 1; n > 2 && w[n] == 's' {
@@ -151,12 +167,20 @@ func (d *doc) goesOn() bool {
 	return false
 }
 
-// verbless reports whether the sentence has no verb that shows, and speaks of
-// nobody: a fragment that gives the reason or the detail of what was said.
+// verbless reports whether the sentence, up to its first dash, has no verb that
+// shows and speaks of nobody: a fragment that gives the reason or the detail of
+// what was said.
 func (d *doc) verbless() bool {
+	if d.tokens[0].is(first | own | second | third) {
+		return false
+	}
 	n := 0
 	for i := range d.tokens {
-		if t := &d.tokens[i]; t.mark == word {
+		t := &d.tokens[i]
+		if n > 1 && (t.mark == dash || t.mark == semicolon) {
+			return true
+		}
+		if t.mark == word {
 			if t.is(auxil|past|first|second|third) && !t.is(code) || i == 0 && t.is(opener) {
 				return false
 			}
@@ -176,8 +200,9 @@ func (d *doc) speaksOf(c class) bool {
 	return false
 }
 
-func (w *whole) add(v *verdict, runes int) {
+func (w *whole) add(v *verdict, runes, idle int) {
 	w.total += runes
+	w.idle += idle
 	for k := range kinds {
 		if v.cues[k] > 0 {
 			w.sizes[k] += runes
@@ -231,15 +256,20 @@ func (d *doc) kept(s span) bool {
 // maxFurther bounds the sentences that a memory is carried on by.
 const maxFurther = 2
 
-// carryOn adds the open sentence to the memory in the one before.
-func (d *doc) carryOn(at span) {
+// carryOn adds the open sentence, of a confidence of its own, to the memory in the
+// one before. It reports whether there is one.
+func (d *doc) carryOn(at span, confidence float64) bool {
 	if d.before.end == 0 || !d.kept(d.before) {
-		return
+		return false
 	}
-	if last := &d.out[len(d.out)-1]; last.further < maxFurther {
-		last.at.end = at.end
-		last.further++
+	last := &d.out[len(d.out)-1]
+	if last.further == maxFurther {
+		return false
 	}
+	last.at.end = at.end
+	last.Confidence = max(last.Confidence, confidence)
+	last.further++
+	return true
 }
 
 // statement reports whether the open sentence is prose. A list item must read
@@ -257,6 +287,7 @@ func (d *doc) statement() bool {
 				return true
 			}
 		}
+	default:
 	}
 	return false
 }
@@ -293,6 +324,9 @@ func (d *doc) classify() (Result, bool) {
 		return Result{}, false
 	}
 	kind, markers := w.sum.best(false)
+	if kind == KindFact {
+		markers -= w.idle // a turn of small talk is one as a whole
+	}
 	evidence := strings.TrimSpace(d.text)
 	c := confidence(markers, utf8.RuneCountInString(evidence))
 	if kind == "" || c < MinConfidence || w.sizes[kindIndex(kind)]*3 < w.total*2 {

@@ -127,7 +127,7 @@ func (d *doc) scanStop(i, end int) int {
 	case len(d.tokens) > 0:
 		last := &d.tokens[len(d.tokens)-1]
 		if int(last.end) == i && last.mark == word {
-			initial := last.is(single) && last.is(upper) && !(last.lex != nil && last.lex.class&first != 0)
+			initial := last.is(single) && last.is(upper) && (last.lex == nil || last.lex.class&first == 0)
 			if last.is(title|abbrev) || initial && capitalAfter(d.text, j, end) || dotted(d.text[last.start:last.end]) && !capitalAfter(d.text, j, end) {
 				m = dot
 			}

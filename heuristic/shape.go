@@ -162,7 +162,7 @@ func hasAny(s string, prefixes []string) bool {
 func lowerPrefix(s string) bool {
 	switch s[0] {
 	case 'd', 'n', 'p', 'g', 'e', 'w', 'f', 'i', 'o', 'T', 'F', 'P':
-		return hasAny(s, codePrefixes) && !(strings.HasPrefix(s, "index ") && strings.Contains(s, " the "))
+		return hasAny(s, codePrefixes) && (!strings.HasPrefix(s, "index ") || !strings.Contains(s, " the "))
 	}
 	return false
 }

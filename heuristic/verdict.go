@@ -34,6 +34,13 @@ const (
 	hasOwner  // my, our
 )
 
+// solid is the evidence that can be checked, concrete what ties a statement to
+// something.
+const (
+	solid    = hasNumber | hasTime | hasName | hasCode
+	concrete = solid | hasReason | hasContrast
+)
+
 func (s support) count() int {
 	n := 0
 	for ; s != 0; s &= s - 1 {
@@ -148,6 +155,11 @@ func (d *doc) judge() (v verdict, vetoed, mute bool) {
 	}
 	if hasCue(&v) {
 		v.support |= d.support()
+	} else if vetoes == 0 && !conditional && !d.question && d.states() {
+		if e := d.support(); (e & solid).count() > 1 {
+			k := kindIndex(KindFact)
+			v.cues[k], v.lead[k], v.sober[k], v.support = 1, 1, true, e
+		}
 	}
 	return v, vetoed || vetoes > 0 || conditional && !hasCue(&v), mute
 }
@@ -203,7 +215,7 @@ func (d *doc) repeated(i int) bool {
 // forward.
 func (d *doc) spokenAgainst(h hit) bool {
 	for _, o := range d.hits {
-		if o.cue.kind != "" {
+		if o.cue.kind != "" || o.cue.mode&h.cue.mode&opinion != 0 {
 			continue
 		}
 		if o.cue.mode&fronted != 0 && o.first >= h.end {
@@ -282,4 +294,18 @@ func (d *doc) support() (e support) {
 		}
 	}
 	return e
+}
+
+// states reports whether the sentence says something of a third party, which
+// beside solid evidence is a marker of a fact: no cue names every verb.
+func (d *doc) states() bool {
+	says := false
+	for i := range d.tokens {
+		t := &d.tokens[i]
+		if t.is(first | second | negation) {
+			return false
+		}
+		says = says || i > 0 && t.mark == word && !t.is(quoted) && (t.is(auxil|past) || d.thirdPerson(i))
+	}
+	return says
 }

@@ -80,6 +80,11 @@ const (
 	maxTextBytes = 8 << 20
 	// flushBytes of results are held before they are written.
 	flushBytes = 8 << 20
+	// crashClaims of a capture that stands alone, all of which ended with the
+	// worker, make it a crasher. The first may have been among others; that
+	// workers were killed for other reasons at that very moment twice more is
+	// unlikely, but that it happened once was seen when they were killed at random.
+	crashClaims = 3
 	// maxClaims without any progress make a batch dead.
 	maxClaims = 5
 )

@@ -12,14 +12,17 @@ import (
 // capture in hand is on record before it is touched. So neither a capture that
 // takes the process down nor one that Postgres refuses holds up its neighbours.
 func (w *drainWorker) step(ctx context.Context, slot *slot, b store.Batch) error {
-	if b.At != nil {
-		if len(b.IDs) == 1 {
-			return w.record(ctx, slot, b, *b.At, store.Result{Outcome: store.Crashed, Error: "the worker vanished twice with this capture in hand"})
-		}
+	switch {
+	case b.At == nil:
+	case len(b.IDs) > 1:
 		if err := w.store.SetAside(ctx, b.Lease); err != nil {
 			return err
 		}
 		b.IDs = slices.DeleteFunc(b.IDs, func(id int64) bool { return id == *b.At })
+	case b.Attempts > crashClaims:
+		return w.record(ctx, slot, b, *b.At, store.Result{
+			Outcome: store.Crashed, Error: "worker after worker vanished with this capture in hand",
+		})
 	}
 	if b.Attempts > maxClaims {
 		return w.bury(ctx, slot, b)
