@@ -186,7 +186,7 @@ func expects(t reflect.Type) string {
 	case reflect.TypeFor[slog.Level]():
 		return "debug, info, warn or error"
 	}
-	switch t.Kind() { //nolint:exhaustive // the kinds of Config's fields
+	switch t.Kind() {
 	case reflect.Bool:
 		return "true or false"
 	case reflect.Float64:
