@@ -51,7 +51,7 @@ eval-unread: build ## the same on the part of them that nobody has read
 EVAL ?= ../shared/eval
 
 docs: build ## renew the outputs in docs/sql.md, on a demo of its own (needs psql)
-	python3 docs/fill.py docs/sql.md $(CURDIR)/bin/backfill $$(mktemp -d)
+	python3 docs/fill.py docs/sql.md $(CURDIR)/bin/backfill bin/docs
 
 cover: ## test coverage, by package
 	go test -coverprofile=coverage.out -coverpkg=./... ./...

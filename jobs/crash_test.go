@@ -60,6 +60,7 @@ func TestKill(t *testing.T) {
 	}
 	b.idle(3 * time.Minute)
 	b.requireInvariants()
+	require.NotZero(t, query[int64](b, "select count(*) from backfill.batch where lease_no > 1"), "no kill hit work in hand")
 	require.Equal(t, int64(inserted), query[int64](b, "select count(*) from backfill.staging"))
 	require.Equal(t, int64(inserted), query[int64](b, "select count(*) from backfill.extraction where outcome = 'staged'"))
 }

@@ -66,6 +66,7 @@ func TestRerun(t *testing.T) {
 				first = b.everything()
 				require.Contains(t, first[0], "1500 candidates")
 				require.Contains(t, first[1], "3000 ledger rows")
+				require.Contains(t, first[2], "3000 entities")
 			} else {
 				require.Equal(t, len(captures), done.Unchanged)
 			}

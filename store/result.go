@@ -25,6 +25,11 @@ const (
 	Undone        Outcome = "undone"
 )
 
+// Failures are the outcomes that can be tried again.
+func Failures() []Outcome {
+	return []Outcome{Unparseable, Refused, Truncated, TooLong, ProviderError, DataError, Panic, Crashed}
+}
+
 // final reports whether the capture is done: there is nothing to try again.
 func (o Outcome) final() bool {
 	return o == Staged || o == Empty || o == Skipped || o == Undone

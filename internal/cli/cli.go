@@ -67,7 +67,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "backfill: interrupted")
 		return exitError
-	case store.IsOffline(err):
+	case store.IsOffline(err) && !errors.As(err, new(*store.ConnectError)):
 		fmt.Fprintf(stderr, "backfill: %s: the connection to Postgres was lost; it is safe to try again\n", err)
 		return exitError
 	default:
@@ -101,6 +101,12 @@ func (i interruptible) Read(p []byte) (int, error) {
 	case <-i.ctx.Done():
 		return 0, i.ctx.Err()
 	}
+}
+
+// usage reports a mistake in the arguments that only shows when they are used.
+func (a *app) usage(cmd *cobra.Command, err error) error {
+	fmt.Fprintf(a.stderr, "backfill: %s\nTry: %s --help\n", err, cmd.CommandPath())
+	return exit(exitUsage)
 }
 
 // firstLine leaves out cobra's suggestions, which come with the help.

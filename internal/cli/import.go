@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -35,6 +36,9 @@ read is a warning and its neighbours are imported.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			o.Stdin = a.stdin
+			if o.Format != "" && !slices.Contains(transcript.Formats(), o.Format) {
+				return a.usage(cmd, fmt.Errorf("--format %q is not known: use one of %s", o.Format, strings.Join(transcript.Formats(), ", ")))
+			}
 			switch {
 			case dryRun:
 				return a.importDry(cmd.Context(), paths, o)
@@ -103,7 +107,7 @@ func (a *app) importStore(ctx context.Context, paths []string, o transcript.Opti
 
 // importEnd tells people the result and every problem, and picks the exit code.
 func (a *app) importEnd(sum transcript.Summary, result string) error {
-	if !a.json {
+	if !a.json && sum.Exit() != exitError { // else there is no result
 		fmt.Fprintln(a.stdout, result)
 	}
 	for reason, n := range sum.Skips {

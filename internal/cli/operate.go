@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -93,6 +94,9 @@ func (a *app) retryCmd() *cobra.Command {
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && outcome == "" && len(f.IDs) == 0 {
 				return errors.New("say which: a run, --outcome or --ids; `backfill failures` lists them")
+			}
+			if failures := store.Failures(); outcome != "" && !slices.Contains(failures, store.Outcome(outcome)) {
+				return fmt.Errorf("--outcome %q is not a failure: use one of %v", outcome, failures)
 			}
 			return cobra.MaximumNArgs(1)(cmd, args)
 		},

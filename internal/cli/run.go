@@ -41,7 +41,12 @@ already open, until nothing is due.
 whatever reason), stale (done by another version) or all. The last two replace candidates that were not
 handed over yet.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.run(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.validate(); err != nil {
+				return a.usage(cmd, err)
+			}
+			return a.run(cmd.Context(), o)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.extractor, "extractor", "heuristic", "whose results")
@@ -67,10 +72,6 @@ func (o runOptions) validate() error {
 }
 
 func (a *app) run(ctx context.Context, o runOptions) error {
-	if err := o.validate(); err != nil {
-		fmt.Fprintf(a.stderr, "backfill: %s\nTry: backfill run --help\n", err)
-		return exit(exitUsage)
-	}
 	cfg, err := a.cfg.Jobs(a.logger())
 	if err != nil {
 		return err

@@ -94,7 +94,7 @@ func hidden(name string) bool { return strings.HasPrefix(path.Base(name), ".") }
 
 func unreadable(path string, err error) input {
 	if errors.Is(err, fs.ErrNotExist) {
-		return input{path: path, leave: "missing", err: errors.New("no such file or directory")}
+		return input{path: path, leave: "missing", err: errors.New("no such file or directory: check the path")}
 	}
 	return input{path: path, leave: "unreadable", err: err}
 }
