@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -17,8 +18,8 @@ type NewCapture struct {
 	// OccurredAt is zero where unknown.
 	OccurredAt time.Time
 	Text       string
-	// Grows keeps the stored text where that is longer: the new one is a copy that
-	// ends earlier.
+	// Grows keeps the stored text where that begins with the new one: this is a
+	// copy that ends earlier.
 	Grows bool
 	// Meta is a JSON object; nil is {}.
 	Meta json.RawMessage
@@ -85,7 +86,7 @@ func (s *Store) Import(ctx context.Context, captures []NewCapture, likelyNew boo
 	return total, err
 }
 
-// latest keeps the last capture of each id, or the longest where they grow, cleaned.
+// latest keeps the last capture of each id, but not one that only ends earlier, cleaned.
 func latest(captures []NewCapture) []numbered {
 	type key struct{ source, id string }
 	at := make(map[key]int, len(captures))
@@ -94,7 +95,7 @@ func latest(captures []NewCapture) []numbered {
 		c := captures[n]
 		c.Source, c.ExternalID, c.Observed, c.Text = Clean(c.Source), Clean(c.ExternalID), Clean(c.Observed), Clean(c.Text)
 		if i, seen := at[key{c.Source, c.ExternalID}]; seen && c.ExternalID != "" {
-			if !c.Grows || len(c.Text) >= len(out[i].Text) {
+			if !c.Grows || !strings.HasPrefix(out[i].Text, c.Text) {
 				out[i] = numbered{&c, n}
 			}
 			continue
@@ -126,7 +127,7 @@ func partition(ctx context.Context, tx pgx.Tx, captures []numbered) (p partition
 		grows[i], bytes[i] = c.Grows, int32(len(c.Text))
 	}
 	rows, err := tx.Query(ctx, `
-		select u.n::integer, u.grows and octet_length(i.text) > u.bytes
+		select u.n::integer, u.grows and octet_length(i.text) > u.bytes and md5(substr(convert_to(i.text, 'UTF8'), 1, u.bytes)) = u.hash
 		       or i.content_hash = u.hash and i.observed is not distinct from u.observed
 		       and i.occurred_at is not distinct from u.occurred_at and i.meta = u.meta::jsonb
 		from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::text[],
@@ -222,7 +223,7 @@ func upsert(ctx context.Context, tx pgx.Tx, captures []numbered) (done counts, e
 			select n.* from incoming n left join backfill.intake i on i.source = n.source and i.external_id = n.external_id
 			where i.id is null
 			   or (i.observed, i.occurred_at, i.text, i.meta) is distinct from (n.observed, n.occurred_at, n.text, n.meta)
-			      and not (n.grows and octet_length(i.text) > octet_length(n.text))
+			      and not (n.grows and starts_with(i.text, n.text))
 		), stored as (
 			insert into backfill.intake as i (source, external_id, observed, occurred_at, text, meta)
 			select source, external_id, observed, occurred_at, text, meta from changed

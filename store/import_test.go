@@ -195,6 +195,9 @@ func TestImportGrows(t *testing.T) {
 	require.Equal(t, "short and long", text(long, short))
 	require.Equal(t, "short and long", text(short))
 	require.Equal(t, "short and long", text(short, long))
+	other := NewCapture{Source: "s", ExternalID: "1", Text: "else", Grows: true}
+	require.Equal(t, "else", text(other), "another answer is no copy that ends earlier")
+	require.Equal(t, "short and long", text(long))
 	short.Grows = false
 	require.Equal(t, "short", text(short), "whoever does not grow, changes")
 }

@@ -110,8 +110,8 @@ func (a *app) importEnd(sum transcript.Summary, result string) error {
 	if !a.json && sum.Exit() != exitError { // else there is no result
 		fmt.Fprintln(a.stdout, result)
 	}
-	for reason, n := range sum.Skips {
-		fmt.Fprintf(a.stderr, "skipped %d: %s\n", n, reason)
+	for _, reason := range slices.Sorted(maps.Keys(sum.Skips)) {
+		fmt.Fprintf(a.stderr, "skipped %d: %s\n", sum.Skips[reason], reason)
 	}
 	a.unread(sum)
 	a.problems("warning", sum.Warnings)

@@ -49,7 +49,7 @@ func TestImport(t *testing.T) {
 	r = d.cli("import", missing, other)
 	require.Equal(t, 3, r.code)
 	require.Contains(t, r.out, "1 new, 0 changed, 0 unchanged captures")
-	require.Equal(t, "error: "+missing+": missing: no such file or directory\n", r.err)
+	require.Equal(t, "error: "+missing+": missing: no such file or directory: check the path\n", r.err)
 
 	// Standard input, and what a directory holds beside conversations.
 	r = backfill(t, `{"text":"from a pipe"}`, "--database-url", d.url, "import", "-")

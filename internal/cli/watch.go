@@ -3,9 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io/fs"
-	"path/filepath"
-	"strings"
+	"maps"
 	"time"
 
 	"github.com/justfortytwo/backfill/internal/transcript"
@@ -27,8 +25,10 @@ type watcher struct {
 	*app
 	store *store.Store
 	o     transcript.Options
-	seen  map[string]stamp
-	told  map[transcript.Problem]bool
+	// seen are the files as they were stored, reading those of this look.
+	seen, reading map[string]stamp
+	told          map[transcript.Problem]bool
+	away          bool
 }
 
 // importWatch imports paths and then whatever changes in them, until ctx ends.
@@ -39,6 +39,14 @@ func (a *app) importWatch(ctx context.Context, paths []string, o transcript.Opti
 	}
 	defer closePool()
 	w := &watcher{app: a, store: st, o: o, seen: map[string]stamp{}, told: map[transcript.Problem]bool{}}
+	w.o.Leave = func(path string, size int64, modified time.Time) bool {
+		now := stamp{size, modified}
+		if w.seen[path] == now {
+			return true
+		}
+		w.reading[path] = now
+		return false
+	}
 	tick := time.NewTicker(watchPoll)
 	defer tick.Stop()
 	for {
@@ -53,46 +61,24 @@ func (a *app) importWatch(ctx context.Context, paths []string, o transcript.Opti
 	}
 }
 
-// look imports the files that have changed since the last look. Files are read
-// whole: what is stored already is recognised and costs no write.
+// look imports the files that have changed since they were stored. Files are read
+// whole: what is stored already is recognised and costs no write. While the
+// database is away it tries again.
 func (w *watcher) look(ctx context.Context, paths []string) error {
-	var changed []string
-	for _, path := range paths {
-		err := filepath.WalkDir(path, func(file string, d fs.DirEntry, err error) error {
-			switch {
-			case err != nil && file == path:
-				return fmt.Errorf("watching %s: %w", path, err)
-			case err != nil:
-				return nil //nolint:nilerr // it went away, or cannot be read: perhaps next time
-			case file != path && strings.HasPrefix(d.Name(), "."):
-				if d.IsDir() {
-					return filepath.SkipDir
-				}
-				return nil
-			case !d.Type().IsRegular():
-				return nil
-			}
-			info, err := d.Info()
-			if err != nil {
-				return nil //nolint:nilerr // it went away
-			}
-			if now := (stamp{info.Size(), info.ModTime()}); w.seen[file] != now {
-				w.seen[file] = now
-				changed = append(changed, file)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
+	w.reading = map[string]stamp{}
+	sum, total, err := readInto(ctx, w.store, paths, w.o)
+	if store.IsOffline(err) || store.IsRetryable(err) {
+		if !w.away && ctx.Err() == nil {
+			fmt.Fprintf(w.stderr, "warning: %s; trying again\n", err)
 		}
-	}
-	if len(changed) == 0 {
+		w.away = true
 		return nil
 	}
-	sum, total, err := readInto(ctx, w.store, changed, w.o)
 	if err != nil {
 		return err
 	}
+	w.away = false
+	maps.Copy(w.seen, w.reading)
 	w.tell(sum, total)
 	return nil
 }

@@ -182,6 +182,10 @@ type Options struct {
 	// Progress is called while reading with the bytes read and their total, both
 	// as stored (compressed); total is 0 when unknown. Default: not called.
 	Progress func(read, total int64)
+	// Leave is asked about every regular file before it is opened; those for
+	// which it returns true are passed over in silence, for whoever reads the
+	// same paths again and again. Default: none.
+	Leave func(path string, size int64, modified time.Time) bool
 }
 
 func (o Options) withDefaults() Options {
@@ -237,6 +241,9 @@ func Read(ctx context.Context, paths []string, o Options, yield func(Capture) er
 	trees := make([]tree, len(paths))
 	for i, p := range paths {
 		trees[i] = walk(p)
+		if o.Leave != nil {
+			trees[i].leave(o.Leave)
+		}
 		for _, in := range trees[i].inputs {
 			im.total += in.size
 		}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // stdinPath is how standard input is named, by the user and in problems.
@@ -21,8 +22,9 @@ type input struct {
 	// named is a file the user asked for by its own name: that it holds no
 	// conversation is then an error.
 	named bool
-	// size is 0 when unknown.
-	size int64
+	// size and modified are zero when unknown.
+	size     int64
+	modified time.Time
 	// leave is the code of why it is not read, and err the reason for that.
 	leave string
 	err   error
@@ -33,6 +35,16 @@ type tree struct {
 	root   string
 	dir    bool
 	inputs []input
+}
+
+// leave passes over files as [Options].Leave says. A directory of which anything
+// was passed over is not called empty.
+func (t *tree) leave(leave func(path string, size int64, modified time.Time) bool) {
+	all := len(t.inputs)
+	t.inputs = slices.DeleteFunc(t.inputs, func(in input) bool {
+		return in.leave == "" && !in.modified.IsZero() && leave(in.path, in.size, in.modified)
+	})
+	t.dir = t.dir && len(t.inputs) == all
 }
 
 // walk finds the files of root. A path the user named is followed where it is a
@@ -51,7 +63,7 @@ func walk(root string) tree {
 		t.dir = true
 		t.inputs = below(root)
 	case info.Mode().IsRegular():
-		t.inputs = []input{{path: root, named: true, size: info.Size()}}
+		t.inputs = []input{{path: root, named: true, size: info.Size(), modified: info.ModTime()}}
 	default: // such as a pipe
 		t.inputs = []input{{path: root, named: true}}
 	}
@@ -78,7 +90,7 @@ func below(root string) (inputs []input) {
 			in.leave = "not_a_file"
 		default:
 			if info, err := d.Info(); err == nil {
-				in.size = info.Size()
+				in.size, in.modified = info.Size(), info.ModTime()
 			}
 		}
 		inputs = append(inputs, in)
