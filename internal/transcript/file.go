@@ -147,8 +147,11 @@ func (f *file) detect(objects bool) bool {
 		f.fail("record_too_long", 0, tooLong)
 	case good == 0 && bad == 0:
 		f.reject("empty_file", "holds no record")
-	case good == 0 && bad == 1 && cut:
+	case good == 0 && bad == 1 && cut && f.named:
 		f.failRead(errCut, 1)
+	case good == 0 && bad == 1 && cut: // a live session that has just begun
+		f.reason = "truncated_last_line"
+		f.warn(f.reason, 1, cutLine)
 	default:
 		f.reject("unsupported_format", detail)
 	}
@@ -255,12 +258,14 @@ func (f *file) decoded(rec record, err error) bool {
 		}
 		return true
 	case rec.cut:
-		f.warn("truncated_last_line", rec.line, "the last line is cut, perhaps still being written: import the file again later")
+		f.warn("truncated_last_line", rec.line, cutLine)
 	default:
 		f.warn("bad_json", rec.line, "not valid JSON")
 	}
 	return false
 }
+
+const cutLine = "the last line is cut, perhaps still being written: import the file again later"
 
 // warn names something that is not as it should be and goes on.
 func (f *file) warn(code string, line int, detail string) {

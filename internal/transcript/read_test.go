@@ -311,3 +311,20 @@ func (r *repeater) Read(p []byte) (int, error) {
 	}
 	return n, nil
 }
+
+// TestHalfLine finds a live session of which only half a line is there: a warning
+// in a directory, where others are imported, and an error where it was asked for.
+func TestHalfLine(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	half := filepath.Join(dir, "half.jsonl")
+	require.NoError(t, os.WriteFile(half, []byte(`{"type":"user","uuid":"q`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "whole.jsonl"), []byte(`{"text":"whole"}`+"\n"), 0o600))
+	captures, sum := readAll(t, Options{}, dir)
+	require.Len(t, captures, 1)
+	require.Zero(t, sum.Exit())
+	require.Len(t, sum.Warnings, 1)
+	require.Equal(t, "truncated_last_line", sum.Warnings[0].Code)
+	_, sum = readAll(t, Options{}, half)
+	require.Equal(t, 1, sum.Exit())
+}
