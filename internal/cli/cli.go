@@ -47,7 +47,7 @@ type app struct {
 // Run executes a command line, without the program's name, and returns the exit
 // code: 0 ok, 1 error, 2 usage, 3 finished with item errors.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{stdin: interruptible{ctx, stdin}, stdout: stdout, stderr: stderr, environ: os.Environ()}
+	a := &app{stdin: &interruptible{ctx: ctx, r: stdin}, stdout: stdout, stderr: stderr, environ: os.Environ()}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -80,24 +80,32 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 type interruptible struct {
 	ctx context.Context //nolint:containedctx // of the one invocation it belongs to
 	r   io.Reader
+	// buf is what is read into: the caller's p is his own again once we have
+	// returned. After ctx has ended an abandoned read may still hold it.
+	buf []byte
 }
 
 // Read implements io.Reader.
-func (i interruptible) Read(p []byte) (int, error) {
-	type result struct {
-		data []byte
-		err  error
+func (i *interruptible) Read(p []byte) (int, error) {
+	if err := i.ctx.Err(); err != nil {
+		return 0, err
 	}
+	if len(i.buf) < len(p) {
+		i.buf = make([]byte, len(p))
+	}
+	type result struct {
+		n   int
+		err error
+	}
+	buf := i.buf[:len(p)]
 	read := make(chan result, 1)
 	go func() {
-		// Not into p: it belongs to the caller again once we have returned.
-		buf := make([]byte, len(p))
 		n, err := i.r.Read(buf)
-		read <- result{buf[:n], err}
+		read <- result{n, err}
 	}()
 	select {
 	case r := <-read:
-		return copy(p, r.data), r.err
+		return copy(p, buf[:r.n]), r.err
 	case <-i.ctx.Done():
 		return 0, i.ctx.Err()
 	}

@@ -68,7 +68,7 @@ func (a *app) examine(ctx context.Context) []finding {
 	all, err := migrations.Status(ctx, pool)
 	switch n := migrations.Pending(all); {
 	case err != nil:
-		return append(found, finding{fails, "migrations", err.Error(), "see above"})
+		return append(found, finding{fails, "migrations", err.Error(), ""}) // the error names the fix
 	case n > 0:
 		return append(found, finding{fails, "migrations", fmt.Sprintf("%d of %d pending", n, len(all)), "backfill migrate up"})
 	}
