@@ -25,6 +25,7 @@ type prior struct {
 //
 //   - a tombstone stays: deleted text does not come back;
 //   - a done row stays, unless the batch replaces;
+//   - a failure to replace a result that the text still has is noted on it;
 //   - a result of text that has changed since is dropped: the change queued a
 //     batch of its own;
 //   - candidates that are handed over or claimed stay, new ones are numbered
@@ -48,10 +49,18 @@ func mergeRows(ctx context.Context, tx pgx.Tx, w Write, rows []row) ([]row, erro
 		return nil, err
 	}
 
-	var added, replaced []row
+	elsewhere, err := stagedElsewhere(ctx, tx, w.Extractor, rows)
+	if err != nil {
+		return nil, err
+	}
+
+	var added, replaced, noted []row
 	for _, r := range rows {
 		if !fresh[r.CaptureID] {
 			continue
+		}
+		if r.Fallback != "" {
+			r.Result = without(r.Result, elsewhere)
 		}
 		p, exists := priors[r.CaptureID]
 		if !exists {
@@ -59,6 +68,11 @@ func mergeRows(ctx context.Context, tx pgx.Tx, w Write, rows []row) ([]row, erro
 			continue
 		}
 		if p.state == "deleted" || p.state == "done" && !w.Works[r.work].Replace {
+			continue
+		}
+		if p.state == "done" && !r.Outcome.final() && w.Works[r.work].RunID != nil {
+			r.Result, r.noted = without(r.Result, nil), true
+			noted = append(noted, r)
 			continue
 		}
 		w.replace(&r, p, kept)
@@ -70,7 +84,10 @@ func mergeRows(ctx context.Context, tx pgx.Tx, w Write, rows []row) ([]row, erro
 	if err := updateRows(ctx, tx, w, replaced); err != nil {
 		return nil, err
 	}
-	merged := slices.Concat(added, replaced)
+	if err := noteFailures(ctx, tx, w, noted); err != nil {
+		return nil, err
+	}
+	merged := slices.Concat(added, replaced, noted)
 	slices.SortFunc(merged, func(a, b row) int { return int(a.CaptureID - b.CaptureID) })
 	return merged, nil
 }
@@ -82,18 +99,17 @@ func (w *Write) replace(r *row, p prior, kept map[fingerprint]bool) {
 		now = *r.handoff // the database's clock
 	}
 	attempts := int16(1)
-	if p.state == "retry" || p.state == "queued" {
+	switch {
+	case w.Entered && p.state == "queued":
+		attempts = p.attempts
+	case p.state == "retry" || p.state == "queued":
 		attempts = p.attempts + 1
 	}
 	w.settle(r, attempts, now)
 	if p.state == "done" {
 		r.was = p.outcome
 	}
-	result := *r.Result
-	result.Candidates = slices.DeleteFunc(slices.Clone(r.Candidates), func(c Candidate) bool {
-		return kept[fingerprint{p.captureID, c.Fingerprint}]
-	})
-	r.Result = &result
+	r.Result = without(r.Result, kept)
 	r.firstOrd = p.claimedTo + 1
 	switch {
 	case p.claimed: // its lease stays; the acknowledgement finds the new ones
@@ -103,6 +119,16 @@ func (w *Write) replace(r *row, p prior, kept map[fingerprint]bool) {
 	case r.handoff == nil:
 		r.handoff = p.handoff
 	}
+}
+
+// without returns r without the candidates that are already there, or without any
+// if known is nil.
+func without(r *Result, known map[fingerprint]bool) *Result {
+	result := *r
+	result.Candidates = slices.DeleteFunc(slices.Clone(r.Candidates), func(c Candidate) bool {
+		return known == nil || known[fingerprint{r.CaptureID, c.Fingerprint}]
+	})
+	return &result
 }
 
 func lockPriors(ctx context.Context, tx pgx.Tx, extractor int16, captures []int64) (map[int64]prior, error) {
@@ -159,19 +185,41 @@ func keptFingerprints(ctx context.Context, tx pgx.Tx, extractor int16, priors ma
 	if len(captures) == 0 {
 		return kept, nil
 	}
-	rows, err := tx.Query(ctx, `
+	return fingerprints(ctx, tx, `
 		select s.capture_id, s.fingerprint
 		from backfill.staging s join backfill.extraction x using (capture_id, extractor_id)
 		where s.extractor_id = $1 and s.capture_id = any ($2) and s.ord <= x.claimed_upto`, extractor, captures)
-	if err != nil {
-		return nil, wrap("reading kept candidates", err)
+}
+
+// stagedElsewhere are the candidates that other slots have staged for the captures
+// another extractor stood in for.
+func stagedElsewhere(ctx context.Context, tx pgx.Tx, extractor int16, rows []row) (map[fingerprint]bool, error) {
+	var captures []int64
+	for _, r := range rows {
+		if r.Fallback != "" {
+			captures = append(captures, r.CaptureID)
+		}
 	}
+	if len(captures) == 0 {
+		return map[fingerprint]bool{}, nil
+	}
+	return fingerprints(ctx, tx, `
+		select s.capture_id, s.fingerprint from backfill.staging s
+		where s.extractor_id <> $1 and s.capture_id = any ($2)`, extractor, captures)
+}
+
+func fingerprints(ctx context.Context, tx pgx.Tx, sql string, args ...any) (map[fingerprint]bool, error) {
+	rows, err := tx.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, wrap("reading staged candidates", err)
+	}
+	found := map[fingerprint]bool{}
 	var f fingerprint
-	_, err = pgx.ForEachRow(rows, []any{&f.capture, &f.content}, func() error { kept[f] = true; return nil })
+	_, err = pgx.ForEachRow(rows, []any{&f.capture, &f.content}, func() error { found[f] = true; return nil })
 	if err != nil {
-		return nil, wrap("reading kept candidates", err)
+		return nil, wrap("reading staged candidates", err)
 	}
-	return kept, nil
+	return found, nil
 }
 
 // columns are rows turned on their side, as unnest takes them.
@@ -260,6 +308,27 @@ func updateRows(ctx context.Context, tx pgx.Tx, w Write, rows []row) error {
 		rows[i].removed = removed[rows[i].CaptureID]
 	}
 	return err
+}
+
+// noteFailures leaves results as they are and says that they could not be replaced.
+func noteFailures(ctx context.Context, tx pgx.Tx, w Write, rows []row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	captures, notes := make([]int64, len(rows)), make([]string, len(rows))
+	for i, r := range rows {
+		captures[i], notes[i] = r.CaptureID, "not replaced: "+string(r.Outcome)
+		if r.Error != "" {
+			notes[i] += ", " + r.Error
+		}
+	}
+	if _, err := tx.Exec(ctx, `
+		update backfill.extraction x set error = u.note, updated_at = now()
+		from unnest($2::bigint[], $3::text[]) u(capture_id, note) where x.capture_id = u.capture_id and x.extractor_id = $1`,
+		w.Extractor, captures, notes); err != nil {
+		return wrap("noting failures", err)
+	}
+	return nil
 }
 
 // deleteCandidates removes candidates behind claimed_upto and their entities, and

@@ -62,9 +62,12 @@ type Result struct {
 	// Error is a class and a code, never text of a capture.
 	Error      string
 	Redactions int16
-	// Fallback names the extractor that stood in, if one did.
+	// Fallback names the extractor that stood in, if one did: the candidates are
+	// its, except those that another slot has staged for this capture.
 	Fallback   string
 	Candidates []Candidate
+	// Calls are the requests to a model that it took.
+	Calls []Call
 }
 
 // Work is what was done in one leased batch.
@@ -100,6 +103,8 @@ type Write struct {
 	Extractor int16
 	Version   string
 	Works     []Work
+	// Entered says that [Store.Enter] has counted the attempts at every capture.
+	Entered bool
 	// MaxAttempts is the attempt after which a capture is dead.
 	MaxAttempts int16
 	// Backoff is the pause after the given number of failed attempts.

@@ -19,7 +19,7 @@ import (
 // The common case, nothing recorded yet, is three COPYs. When the ledger refuses
 // that, or results are to be replaced, the same is done row by row decision.
 func (s *Store) Write(ctx context.Context, w Write) (Written, error) {
-	if !slices.ContainsFunc(w.Works, func(k Work) bool { return k.Replace }) {
+	if !w.Entered && !slices.ContainsFunc(w.Works, func(k Work) bool { return k.Replace }) {
 		written, err := s.write(ctx, w, appendRows)
 		if !IsConflict(err) {
 			return written, err
@@ -43,6 +43,8 @@ type row struct {
 	// number of candidates that went with it.
 	was     Outcome
 	removed int
+	// noted is set for a failure to replace a result, which therefore stays.
+	noted bool
 }
 
 func (s *Store) write(ctx context.Context, w Write, record func(context.Context, pgx.Tx, Write, []row) ([]row, error)) (Written, error) {
@@ -73,6 +75,15 @@ func (s *Store) write(ctx context.Context, w Write, record func(context.Context,
 		if err := copyCandidates(ctx, tx, w, recorded); err != nil {
 			return err
 		}
+		var calls []capturedCall
+		for _, r := range rows {
+			for i := range r.Calls {
+				calls = append(calls, capturedCall{&r.Calls[i], r.CaptureID, w.Works[r.work].BatchID, w.Works[r.work].RunID})
+			}
+		}
+		if err := copyCalls(ctx, tx, calls); err != nil {
+			return err
+		}
 		for _, r := range recorded {
 			written.Outcomes[r.Outcome]++
 			written.Candidates += len(r.Candidates)
@@ -88,15 +99,15 @@ func (w *Write) settle(r *row, attempts int16, now time.Time) {
 	switch {
 	case r.Outcome.final():
 		r.state = "done"
-		if len(r.Candidates) > 0 {
-			r.handoff = &now
-		}
 	case r.Retry && attempts < w.MaxAttempts:
 		r.state = "retry"
 		next := now.Add(w.Backoff(attempts))
 		r.nextTry = &next
 	default:
 		r.state = "dead"
+	}
+	if len(r.Candidates) > 0 {
+		r.handoff = &now
 	}
 }
 
@@ -208,6 +219,9 @@ func closeBatches(ctx context.Context, tx pgx.Tx, w Write, held []bool, recorded
 	for _, r := range recorded {
 		t := &tallies[r.work]
 		t.outcomes[r.Outcome]++
+		if r.noted {
+			continue
+		}
 		t.found += len(r.Candidates)
 		t.candidates += len(r.Candidates) - r.removed
 		t.net[r.Outcome]++

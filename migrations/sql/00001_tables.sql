@@ -15,7 +15,14 @@ create table backfill.extractor (
     name        text     not null unique,
     -- Current version: a rules version, or model + prompt version. Null until
     -- the slot is registered for the first time.
-    version     text check (version <> '')
+    version     text check (version <> ''),
+    -- Not null: nothing of this slot may be claimed, because its endpoint refuses
+    -- every request. reason is a class and a code, fix is what an operator can do.
+    -- probe_at is when a worker tries again by itself.
+    stopped_at  timestamptz,
+    probe_at    timestamptz,
+    stop_reason text,
+    stop_fix    text
 );
 
 create table backfill.extractor_version (
@@ -162,11 +169,14 @@ create index extraction_claim on backfill.extraction (claim) where claim is not 
 create sequence backfill.claim_seq;
 
 -- One row per call to a model. No text. null tokens and cost are unknown, never 0.
+-- class is ok, the class of the failure, or lost: the worker vanished with this
+-- capture in hand, and whether it had asked is unknown.
 create table backfill.llm_call (
     id                bigint generated always as identity primary key,
     started_at        timestamptz not null default now(),
     capture_id        bigint not null,
     batch_id          bigint,
+    run_id            bigint,
     cost_microusd     bigint,
     latency_ms        integer,
     prompt_tokens     integer,
@@ -189,11 +199,23 @@ create table backfill.llm_call (
     request_id        text,
     finish            text,
     outcome           text,
-    class             text,
+    class             text not null,
     provider_code     text
 );
 create index llm_call_capture on backfill.llm_call (capture_id);
 create index llm_call_started on backfill.llm_call (started_at);
+create index llm_call_run on backfill.llm_call (run_id) where run_id is not null;
+
+-- What is spent of a limit: a day of an endpoint's, or a run's. A call reserves
+-- what it may cost before it is made and settles it afterwards, so that all
+-- processes together keep to the limit. What a vanished process had reserved
+-- stays spent.
+create table backfill.budget (
+    scope      text primary key,
+    updated_at timestamptz not null default now(),
+    tokens     bigint not null,
+    microusd   bigint not null
+);
 
 -- Candidates. Immutable: the hand-off's lease lives on the ledger row.
 create table backfill.staging (
@@ -232,6 +254,7 @@ create table backfill.entity (
 -- +goose Down
 drop table backfill.entity;
 drop table backfill.staging;
+drop table backfill.budget;
 drop table backfill.llm_call;
 drop sequence backfill.claim_seq;
 drop table backfill.extraction;

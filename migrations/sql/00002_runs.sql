@@ -145,6 +145,9 @@ begin
     set state = case when exists (
             select from backfill.extraction x
             where x.run_id = p_run and x.extractor_id = r.extractor_id and x.state in ('retry', 'queued', 'dead'))
+            -- Failures to replace leave the ledger as it is.
+            or exists (select from backfill.batch b where b.run_id = p_run and b.mode = 'replace'
+                       and b.outcomes ?| array['unparseable', 'refused', 'truncated', 'too_long', 'provider_error', 'data_error', 'panic', 'crashed'])
             then 'finished_with_errors' else 'succeeded' end
     where r.id = p_run;
     return true;

@@ -13,7 +13,8 @@ select b.*
 from backfill.batch b
 where b.due <= now()
   and (b.run_id is null
-       or exists (select from backfill.run r where r.id = b.run_id and r.state in ('planning', 'running')));
+       or exists (select from backfill.run r where r.id = b.run_id and r.state in ('planning', 'running')))
+  and exists (select from backfill.extractor e where e.id = b.extractor_id and e.stopped_at is null);
 comment on view backfill.due_batch is 'Batches that a worker may claim now, expired leases included.';
 
 -- register_extractor makes p_version current for a slot, unless it is one that
@@ -260,7 +261,7 @@ create trigger intake_truncated before truncate on backfill.intake
     for each statement execute function backfill.intake_truncated();
 
 -- sweep puts failed captures whose time has come back into the queue, moves runs
--- on that have come to rest, and wakes every queue with work that is due. Returns
+-- on that have come to rest, has stopped slots probed, and wakes every queue with work that is due. Returns
 -- the number of captures that are retried.
 -- +goose StatementBegin
 create function backfill.sweep() returns bigint
@@ -298,6 +299,16 @@ begin
     select coalesce(sum(captures), 0) into v_retried from queued;
 
     perform backfill.settle_run(r.id) from backfill.run r where r.finished_at is null;
+
+    -- A stopped slot is probed every ten minutes, by a worker that has it.
+    with due as (
+        update backfill.extractor set probe_at = now() + interval '10 minutes'
+        where stopped_at is not null and probe_at <= now()
+          and not exists (select from river.river_job j where j.kind = 'probe' and j.state = 'available')
+        returning id
+    )
+    insert into river.river_job (args, kind, max_attempts, priority, queue, state, scheduled_at)
+    select jsonb_build_object('slot', id), 'probe', 1, 1, 'probe', 'available', now() from due;
 
     for v_queue in
         select e.name from backfill.extractor e

@@ -63,8 +63,7 @@ select r.id as run, r.kind, e.name as extractor, r.reprocess, r.state, r.who, r.
         from (select k.key as outcome, sum(k.value::bigint) as n
               from backfill.batch o, jsonb_each_text(o.outcomes) k
               where o.run_id = r.id group by k.key) o) as outcomes,
-       (select sum(c.cost_microusd) / 1e6 from backfill.llm_call c
-        where c.batch_id in (select o.id from backfill.batch o where o.run_id = r.id)) as cost,
+       (select sum(c.cost_microusd) / 1e6 from backfill.llm_call c where c.run_id = r.id) as cost,
        r.created_at, r.planned_at, r.finished_at, r.error, r.filter, r.settings
 from backfill.run r
 join backfill.extractor e on e.id = r.extractor_id
@@ -117,7 +116,7 @@ join backfill.staging s on s.capture_id = n.capture_id and s.extractor_id = n.ex
 create view backfill.v_cost as
 select date_trunc('day', c.started_at) as day, c.endpoint,
        coalesce(c.model_returned, c.model_requested) as model,
-       count(*) as calls, count(*) filter (where c.class is not null) as failed,
+       count(*) as calls, count(*) filter (where c.class <> 'ok') as failed,
        sum(c.prompt_tokens)::bigint as prompt_tokens, sum(c.completion_tokens)::bigint as completion_tokens,
        sum(c.cost_microusd) / 1e6 as cost,
        count(*) filter (where c.cost_microusd is null) as calls_without_cost
