@@ -28,7 +28,7 @@ run: build ## run the worker on $$DATABASE_URL (migrates first)
 	bin/worker
 
 test: ## run every test, on a real Postgres that it starts itself
-	go test ./...
+	go test -parallel 6 ./...
 
 race: ## run the tests of the pipeline with the race detector
 	go test -race ./jobs ./store ./internal/daemon ./internal/cli

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/justfortytwo/backfill/extract"
+	"github.com/justfortytwo/backfill/extract/llm"
 	"github.com/justfortytwo/backfill/migrations"
 	"github.com/justfortytwo/backfill/store"
 )
@@ -37,6 +39,19 @@ type Slot struct {
 	Version   string
 	Extractor extract.SalienceExtractor
 	Options   extract.Options
+
+	// Model, where set, stands in Extractor's place: captures are taken one by one,
+	// and their failures are told apart. It is called once, with the budget that
+	// all processes share.
+	Model func(llm.Budget) (*llm.Extractor, error)
+	// Daily limits what the model may use.
+	Daily DailyLimit
+	// Fallback extracts what the model refuses or cannot answer; FallbackName goes
+	// on record. Default nil: nothing does.
+	Fallback     extract.SalienceExtractor
+	FallbackName string
+	// Workers is the number of drains of this slot. Default 0: Config.Workers.
+	Workers int
 }
 
 // Config of a [Client].
@@ -54,6 +69,9 @@ type Config struct {
 	// Backoff is the pause after the given number of failed attempts. Default:
 	// one minute, four times as long each time, with a fifth of jitter.
 	Backoff func(attempts int16) time.Duration
+	// Outage is the pause after so many failures of a model's endpoint in a row.
+	// Default: two seconds, doubling to five minutes, with a fifth of jitter.
+	Outage func(failures int32) time.Duration
 	// SoftStop is how long Stop waits for work in hand. Default 8 seconds.
 	SoftStop time.Duration
 	// Nightly is when the reconciler runs. Default nil: never.
@@ -102,6 +120,9 @@ func (c Config) withDefaults() Config {
 	if c.Backoff == nil {
 		c.Backoff = backoff
 	}
+	if c.Outage == nil {
+		c.Outage = outage
+	}
 	if c.SoftStop == 0 {
 		c.SoftStop = 8 * time.Second
 	}
@@ -113,6 +134,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	c.Slots = slices.Clone(c.Slots)
+	for i := range c.Slots {
+		if c.Slots[i].Workers == 0 {
+			c.Slots[i].Workers = c.Workers
+		}
 	}
 	if c.Name == "" {
 		host, err := os.Hostname()
@@ -129,8 +156,11 @@ func (c Config) validate() error {
 		return errors.New("Config.Slots is empty: give at least one extractor")
 	}
 	for _, s := range c.Slots {
-		if s.ID <= 0 || s.Name == "" || s.Version == "" || s.Extractor == nil {
-			return fmt.Errorf("Config.Slots: slot %d %q needs ID, Name, Version and Extractor", s.ID, s.Name)
+		if s.ID <= 0 || s.Name == "" || s.Version == "" || (s.Extractor == nil) == (s.Model == nil) {
+			return fmt.Errorf("Config.Slots: slot %d %q needs ID, Name, Version, and Extractor or Model", s.ID, s.Name)
+		}
+		if s.Workers == 1 || s.Workers < 0 {
+			return fmt.Errorf("Config.Slots: slot %q has %d workers: it must be at least 2, one of which is kept for live turns", s.Name, s.Workers)
 		}
 	}
 	if c.Workers < 2 {
@@ -153,8 +183,7 @@ type Client struct {
 	stop     sync.Once
 }
 
-// New prepares a client on a pool of at least 2·Workers·len(Slots) + 4
-// connections (see [Config.Conns]).
+// New prepares a client on a pool of at least [Config.Conns] connections.
 func New(pool *pgxpool.Pool, cfg Config) (*Client, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -163,16 +192,23 @@ func New(pool *pgxpool.Pool, cfg Config) (*Client, error) {
 	st := store.New(pool)
 	c := &Client{cfg: cfg, store: st, stopping: make(chan struct{})}
 
+	drain, err := newDrainWorker(st, cfg, c.stopping)
+	if err != nil {
+		return nil, err
+	}
 	workers := river.NewWorkers()
-	river.AddWorker(workers, newDrainWorker(st, cfg, c.stopping))
+	river.AddWorker(workers, drain)
+	river.AddWorker(workers, &probeWorker{store: st, cfg: cfg, slots: drain.slots})
 	river.AddWorker(workers, &sweepWorker{store: st})
 	river.AddWorker(workers, &nightlyWorker{store: st, cfg: cfg})
 
 	queues := map[string]river.QueueConfig{sweepQueue: {MaxWorkers: 1}, nightlyQueue: {MaxWorkers: 1}}
 	for _, s := range cfg.Slots {
-		queues[s.Name] = river.QueueConfig{MaxWorkers: cfg.Workers}
+		queues[s.Name] = river.QueueConfig{MaxWorkers: s.Workers}
+		if s.Model != nil {
+			queues[probeQueue] = river.QueueConfig{MaxWorkers: 1}
+		}
 	}
-	var err error
 	c.river, err = river.NewClient(riverpgxv5.New(pool), &river.Config{
 		ID:      cfg.Name,
 		Schema:  migrations.RiverSchema,
@@ -202,12 +238,22 @@ func New(pool *pgxpool.Pool, cfg Config) (*Client, error) {
 // Conns is the number of connections a client with this configuration can use at
 // once: two per drain, and some for River.
 func (c Config) Conns() int32 {
-	c = c.withDefaults()
-	return int32(2*c.Workers*len(c.Slots) + 4)
+	n := int32(4)
+	for _, s := range c.withDefaults().Slots {
+		n += 2 * int32(s.Workers) //nolint:gosec // bounded by config
+	}
+	return n
 }
 
 // Start begins to work. Cancelling ctx stops at once; prefer [Client.Stop].
 func (c *Client) Start(ctx context.Context) error {
+	for _, s := range c.cfg.Slots {
+		if s.Model != nil { // whoever restarts a worker may have mended what stopped it
+			if err := c.store.ProbeSlot(ctx, s.ID); err != nil {
+				return err
+			}
+		}
+	}
 	// River's schedule waits for a leader, which after a crash takes a while.
 	if _, err := c.store.Sweep(ctx); err != nil {
 		return err

@@ -16,14 +16,15 @@ import (
 // process is a worker in a process of its own, started anew whenever it ends.
 type process struct {
 	*testing.T
-	url string
-	cmd *exec.Cmd
+	url   string
+	model string // where it asks one, if it does
+	cmd   *exec.Cmd
 }
 
 func (p *process) start() {
 	p.Helper()
 	p.cmd = exec.Command(os.Args[0])
-	p.cmd.Env = append(os.Environ(), workerURL+"="+p.url)
+	p.cmd.Env = append(os.Environ(), workerURL+"="+p.url, workerModel+"="+p.model)
 	p.cmd.Stderr = os.Stderr
 	require.NoError(p, p.cmd.Start())
 }

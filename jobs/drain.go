@@ -28,17 +28,40 @@ type drainWorker struct {
 // slot is a Slot at work.
 type slot struct {
 	Slot
+	model *model // nil for one without
 	// bulk holds a token for every drain that may take retries and runs; the one
 	// without a token is kept for live turns.
 	bulk chan struct{}
 }
 
-func newDrainWorker(st *store.Store, cfg Config, stopping <-chan struct{}) *drainWorker {
+func newDrainWorker(st *store.Store, cfg Config, stopping <-chan struct{}) (*drainWorker, error) {
 	w := &drainWorker{store: st, cfg: cfg, slots: map[string]*slot{}, stopping: stopping}
 	for _, s := range cfg.Slots {
-		w.slots[s.Name] = &slot{Slot: s, bulk: make(chan struct{}, cfg.Workers-1)}
+		slot := &slot{Slot: s, bulk: make(chan struct{}, s.Workers-1)}
+		if s.Model != nil {
+			shared := &budget{store: st, daily: s.Daily}
+			x, err := s.Model(shared)
+			if err != nil {
+				return nil, err
+			}
+			shared.endpoint = x.Client().Endpoint()
+			slot.model = &model{Extractor: x}
+		}
+		w.slots[s.Name] = slot
 	}
-	return w
+	return w, nil
+}
+
+// modelTimeout bounds a drain that asks a model: it ends between two captures, but
+// one capture may take many calls.
+const modelTimeout = 2 * time.Hour
+
+// Timeout implements [river.Worker].
+func (w *drainWorker) Timeout(job *river.Job[drainArgs]) time.Duration {
+	if slot, ok := w.slots[job.Queue]; ok && slot.model != nil {
+		return modelTimeout
+	}
+	return 0 // the client's
 }
 
 // Batches to claim at once: few while they are full, many while they are the
@@ -67,6 +90,11 @@ func (w *drainWorker) Work(ctx context.Context, job *river.Job[drainArgs]) error
 		if time.Now().After(until) {
 			return w.store.Wake(ctx, slot.Name)
 		}
+		if slot.model != nil {
+			if limit = 1; slot.model.Client().Wait() > 0 {
+				return nil // the sweep comes back
+			}
+		}
 		batches, err := w.store.Claim(ctx, store.Claim{
 			Extractor: slot.ID, Version: slot.Version, MaxPrio: maxPrio, Limit: limit, Lease: w.cfg.Lease, Worker: w.cfg.Name,
 		})
@@ -93,7 +121,7 @@ func (w *drainWorker) Work(ctx context.Context, job *river.Job[drainArgs]) error
 		for _, b := range batches {
 			captures += len(b.IDs)
 		}
-		if err := w.work(ctx, slot, batches); err != nil {
+		if more, err := w.work(ctx, slot, batches); err != nil || !more {
 			return err
 		}
 		if limit = minClaim; captures < smallClaim {
@@ -115,8 +143,22 @@ func (w *drainWorker) stopped(ctx context.Context) bool {
 }
 
 // work finishes claimed batches one way or another: written, given back or
-// postponed.
-func (w *drainWorker) work(ctx context.Context, slot *slot, batches []store.Batch) error {
+// postponed. It reports whether more can be done now.
+func (w *drainWorker) work(ctx context.Context, slot *slot, batches []store.Batch) (more bool, err error) {
+	beat := w.heartbeat(ctx, batches)
+	defer beat()
+	if slot.model != nil { // which claims one at a time
+		if more, err = w.workModel(ctx, slot, batches[0]); err != nil {
+			return false, w.postpone(ctx, batches, err)
+		}
+	} else if more, err = true, w.workGroup(ctx, slot, batches); err != nil {
+		return false, err
+	}
+	return more, w.settleRuns(ctx, batches)
+}
+
+// workGroup works batches as one, except those that have to go capture by capture.
+func (w *drainWorker) workGroup(ctx context.Context, slot *slot, batches []store.Batch) error {
 	group := &group{drainWorker: w, slot: slot}
 	var steps []store.Batch
 	for _, b := range batches {
@@ -128,9 +170,6 @@ func (w *drainWorker) work(ctx context.Context, slot *slot, batches []store.Batc
 			group.batches = append(group.batches, b)
 		}
 	}
-	beat := w.heartbeat(ctx, batches)
-	defer beat()
-
 	refused, err := group.run(ctx)
 	if err != nil {
 		return w.postpone(ctx, batches, err)
@@ -140,7 +179,7 @@ func (w *drainWorker) work(ctx context.Context, slot *slot, batches []store.Batc
 			return w.postpone(ctx, slices.Concat(steps, refused)[i:], err)
 		}
 	}
-	return w.settleRuns(ctx, batches)
+	return nil
 }
 
 // postpone gives batches back after an error that is not about a capture: the

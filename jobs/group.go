@@ -143,7 +143,8 @@ func (w *drainWorker) write(ctx context.Context, slot *slot, works []store.Work)
 	defer cancel()
 	for attempt := 1; ; attempt++ {
 		written, err := w.store.Write(ctx, store.Write{
-			Extractor: slot.ID, Version: slot.Version, Works: works, MaxAttempts: w.cfg.MaxAttempts, Backoff: w.cfg.Backoff,
+			Extractor: slot.ID, Version: slot.Version, Works: works, Entered: slot.model != nil,
+			MaxAttempts: w.cfg.MaxAttempts, Backoff: w.cfg.Backoff,
 		})
 		if err == nil || attempt == writeAttempts || !store.IsRetryable(err) {
 			return written, err

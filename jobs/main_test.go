@@ -20,6 +20,9 @@ import (
 // which tests then kill.
 const workerURL = "BACKFILL_TEST_WORKER_URL"
 
+// workerModel names the endpoint that it asks, if it does.
+const workerModel = "BACKFILL_TEST_WORKER_MODEL"
+
 func TestMain(m *testing.M) {
 	if url := os.Getenv(workerURL); url != "" {
 		if err := workerProcess(url); err != nil {
@@ -48,6 +51,9 @@ func workerProcess(url string) error {
 		return whole(t)
 	}))
 	cfg.Lease = time.Second // the shortest, so that the kills show quickly
+	if model := os.Getenv(workerModel); model != "" {
+		cfg.Slots = []jobs.Slot{modelProcess(model)}
+	}
 	client, err := jobs.New(pool, cfg)
 	if err != nil {
 		return err

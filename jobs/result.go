@@ -21,27 +21,22 @@ import (
 const maxEntityBytes = 256
 
 // result extracts one capture. Whatever goes wrong becomes its outcome.
-func (s *slot) result(ctx context.Context, c store.Capture) (r store.Result) {
+func (s *slot) result(ctx context.Context, c store.Capture) store.Result {
+	return s.extract(ctx, c, s.Extractor)
+}
+
+func (s *slot) extract(ctx context.Context, c store.Capture, by extract.SalienceExtractor) (r store.Result) {
+	if r, done := unfit(c); done {
+		return r
+	}
 	r = store.Result{CaptureID: c.ID, Hash: c.Hash}
-	if c.TooLong {
-		r.Outcome, r.Error = store.TooLong, fmt.Sprintf("text of more than %d MiB", maxTextBytes>>20)
-		return r
-	}
-	if strings.TrimSpace(c.Text) == "" {
-		r.Outcome = store.Skipped
-		return r
-	}
 	defer func() {
 		if p := recover(); p != nil {
 			// The type only: a panic value may quote the text.
 			r.Candidates, r.Outcome, r.Error, r.Retry = nil, store.Panic, fmt.Sprintf("%T", p), true
 		}
 	}()
-	turn := extract.Turn{Text: c.Text, Source: c.Source, Observed: c.Observed}
-	if !c.OccurredAt.IsZero() {
-		turn.Date = c.OccurredAt.Format(time.RFC3339Nano)
-	}
-	found, err := s.Extractor.ExtractSalient(ctx, turn, s.Options)
+	found, err := by.ExtractSalient(ctx, turn(c), s.Options)
 	if err != nil {
 		r.Outcome, r.Error, r.Retry = store.ProviderError, fmt.Sprintf("%T", err), true
 		return r
@@ -57,6 +52,29 @@ func (s *slot) result(ctx context.Context, c store.Capture) (r store.Result) {
 		r.Outcome = store.Empty
 	}
 	return r
+}
+
+// unfit gives the result of a capture that no extractor is given.
+func unfit(c store.Capture) (r store.Result, done bool) {
+	r = store.Result{CaptureID: c.ID, Hash: c.Hash}
+	switch {
+	case c.TooLong:
+		r.Outcome, r.Error = store.TooLong, fmt.Sprintf("text of more than %d MiB", maxTextBytes>>20)
+	case strings.TrimSpace(c.Text) == "":
+		r.Outcome = store.Skipped
+	default:
+		return r, false
+	}
+	return r, true
+}
+
+// turn is a capture as extractors take it.
+func turn(c store.Capture) extract.Turn {
+	t := extract.Turn{Text: c.Text, Source: c.Source, Observed: c.Observed}
+	if !c.OccurredAt.IsZero() {
+		t.Date = c.OccurredAt.Format(time.RFC3339Nano)
+	}
+	return t
 }
 
 // candidates turns what an extractor found into rows that Postgres takes. The

@@ -12,25 +12,12 @@ import (
 // capture in hand is on record before it is touched. So neither a capture that
 // takes the process down nor one that Postgres refuses holds up its neighbours.
 func (w *drainWorker) step(ctx context.Context, slot *slot, b store.Batch) error {
-	switch {
-	case b.At == nil:
-	case len(b.IDs) > 1:
-		if err := w.store.SetAside(ctx, b.Lease); err != nil {
-			return err
-		}
-		b.IDs = slices.DeleteFunc(b.IDs, func(id int64) bool { return id == *b.At })
-	case b.Attempts > crashClaims:
-		return w.record(ctx, slot, b, *b.At, store.Result{
-			Outcome: store.Crashed, Error: "worker after worker vanished with this capture in hand",
-		})
-	}
-	if b.Attempts > maxClaims {
-		return w.bury(ctx, slot, b)
+	if done, err := w.suspect(ctx, slot, &b); done || err != nil {
+		return err
 	}
 	for _, id := range b.IDs {
 		if w.stopped(ctx) {
-			_, err := w.write(ctx, slot, []store.Work{{Lease: b.Lease, RunID: b.RunID, Replace: b.Replace, Close: store.GiveBack}})
-			return err
+			return w.giveBack(ctx, slot, b)
 		}
 		if err := w.store.StepInto(ctx, b.Lease, id, w.cfg.Lease); err != nil {
 			return err
@@ -40,6 +27,35 @@ func (w *drainWorker) step(ctx context.Context, slot *slot, b store.Batch) error
 		}
 	}
 	return nil
+}
+
+// suspect looks at what earlier claims of a batch came to: the capture that was in
+// hand when a worker vanished is set aside, or, when it stands alone and that
+// happened again and again, recorded as a crasher. done says that nothing is left
+// to do.
+func (w *drainWorker) suspect(ctx context.Context, slot *slot, b *store.Batch) (done bool, err error) {
+	switch {
+	case b.At == nil:
+	case len(b.IDs) > 1:
+		if err := w.store.SetAside(ctx, b.Lease); err != nil {
+			return false, err
+		}
+		b.IDs = slices.DeleteFunc(b.IDs, func(id int64) bool { return id == *b.At })
+	case b.Attempts > crashClaims:
+		return true, w.record(ctx, slot, *b, *b.At, store.Result{
+			Outcome: store.Crashed, Error: "worker after worker vanished with this capture in hand",
+		})
+	}
+	if b.Attempts > maxClaims {
+		return true, w.bury(ctx, slot, *b)
+	}
+	return false, nil
+}
+
+// giveBack returns what is left of a batch, with the attempt.
+func (w *drainWorker) giveBack(ctx context.Context, slot *slot, b store.Batch) error {
+	_, err := w.write(ctx, slot, []store.Work{{Lease: b.Lease, RunID: b.RunID, Replace: b.Replace, Close: store.GiveBack}})
+	return err
 }
 
 func (w *drainWorker) stepInto(ctx context.Context, slot *slot, b store.Batch, id int64) error {
@@ -56,6 +72,12 @@ func (w *drainWorker) stepInto(ctx context.Context, slot *slot, b store.Batch, i
 	if len(work.Results) == 0 {
 		work.Gone = []int64{id} // deleted since
 	}
+	return w.writeOne(ctx, slot, b, id, work)
+}
+
+// writeOne commits the work on one capture. What Postgres refuses becomes its
+// outcome.
+func (w *drainWorker) writeOne(ctx context.Context, slot *slot, b store.Batch, id int64, work store.Work) error {
 	written, err := w.write(ctx, slot, []store.Work{work})
 	if err != nil && !store.IsRetryable(err) {
 		return w.record(ctx, slot, b, id, store.Result{Outcome: store.DataError, Error: store.Code(err)})

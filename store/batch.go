@@ -183,6 +183,14 @@ func (s *Store) Wake(ctx context.Context, queue string) error {
 	return nil
 }
 
+// WakeIn has a drain job of this queue start after the delay.
+func (s *Store) WakeIn(ctx context.Context, queue string, delay time.Duration) error {
+	if _, err := s.pool.Exec(ctx, "select backfill.wake($1, now() + $2)", queue, delay); err != nil {
+		return wrap("waking queue "+queue, err)
+	}
+	return nil
+}
+
 // Sweep requeues failed captures whose time has come, ends finished runs and
 // wakes every queue with due work. It returns the number of captures requeued.
 func (s *Store) Sweep(ctx context.Context) (int64, error) {

@@ -10,7 +10,7 @@ import (
 
 // Limit is a limit on what calls to models may use.
 type Limit struct {
-	// Scope names whose limit it is: see [DayScope] and [RunScope].
+	// Scope names whose limit it is: see [DayLimit] and [RunLimit].
 	Scope string
 	// Tokens and MicroUSD are the most that may be used; nil is no limit.
 	Tokens, MicroUSD *int64
@@ -19,16 +19,16 @@ type Limit struct {
 	arg   any
 }
 
-// DayScope limits an endpoint's day, which begins at midnight UTC.
-func DayScope(endpoint string, tokens, microUSD *int64) Limit {
+// DayLimit limits an endpoint's day, which begins at midnight UTC.
+func DayLimit(endpoint string, tokens, microUSD *int64) Limit {
 	return Limit{
 		Scope: "day " + time.Now().UTC().Format(time.DateOnly) + " " + endpoint, Tokens: tokens, MicroUSD: microUSD,
 		spent: "endpoint = $4 and started_at >= date_trunc('day', now(), 'UTC')", arg: endpoint,
 	}
 }
 
-// RunScope limits what a run may cost.
-func RunScope(run int64, microUSD int64) Limit {
+// RunLimit limits what a run may cost.
+func RunLimit(run int64, microUSD int64) Limit {
 	return Limit{Scope: "run " + strconv.FormatInt(run, 10), MicroUSD: &microUSD, spent: "run_id = $4", arg: run}
 }
 

@@ -184,3 +184,25 @@ func (s *Store) Leave(ctx context.Context, l Left) error {
 		return nil
 	})
 }
+
+// LoseCall records that a worker vanished with the capture in hand, and that a
+// model may have been asked.
+func (s *Store) LoseCall(ctx context.Context, l Lease) error {
+	if _, err := s.pool.Exec(ctx, `
+		insert into backfill.llm_call (capture_id, batch_id, run_id, attempt, prompt_version, class)
+		select b.at, b.id, b.run_id, coalesce(x.attempts, 1), b.version, $3
+		from backfill.batch b left join backfill.extraction x on x.capture_id = b.at and x.extractor_id = b.extractor_id
+		where b.id = $1 and b.lease_no = $2 and b.state = 'leased' and b.at is not null`, l.BatchID, l.No, CallLost); err != nil {
+		return wrap("recording a lost call", err)
+	}
+	return nil
+}
+
+// ExhaustRun ends a run whose budget is spent, until it is resumed.
+func (s *Store) ExhaustRun(ctx context.Context, run int64, reason string) error {
+	if _, err := s.pool.Exec(ctx, `
+		update backfill.run set state = 'budget_exhausted', error = $2 where id = $1 and state = 'running'`, run, reason); err != nil {
+		return wrap("ending the run", err)
+	}
+	return nil
+}

@@ -10,8 +10,9 @@ import (
 // code, fix is what an operator can do. The first reason stands.
 func (s *Store) StopSlot(ctx context.Context, slot int16, reason, fix string) error {
 	if _, err := s.pool.Exec(ctx, `
-		update backfill.extractor set stopped_at = now(), stop_reason = $2, stop_fix = $3, probe_at = now() + interval '10 minutes'
-		where id = $1 and stopped_at is null`, slot, reason, fix); err != nil {
+		update backfill.extractor set stopped_at = coalesce(stopped_at, now()), stop_reason = $2, stop_fix = $3,
+		    probe_at = coalesce(probe_at, now() + interval '10 minutes')
+		where id = $1`, slot, reason, fix); err != nil {
 		return wrap("stopping the queue", err)
 	}
 	return nil

@@ -118,11 +118,11 @@ func refused(e *Error, c complaint) {
 	has := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(c.text, w) })
 	}
-	moderated := c.moderated || has(moderation...)
+	e.moderated = c.moderated || has(moderation...)
 	switch s := e.Status; {
 	case s == http.StatusUnauthorized:
 		e.Kind = StopQueue
-	case s == http.StatusForbidden && moderated:
+	case s == http.StatusForbidden && e.moderated:
 		e.Kind = FailCapture
 	case s == http.StatusForbidden, s == http.StatusNotFound, s == http.StatusMethodNotAllowed, s == http.StatusGone:
 		e.Kind = StopQueue
@@ -136,7 +136,7 @@ func refused(e *Error, c complaint) {
 		e.Kind = SplitTurn
 	case s >= 500:
 		e.Kind = RetryLater
-	case moderated:
+	case e.moderated:
 		e.Kind = FailCapture
 	case has("json_validate_failed"):
 		e.Kind, e.Code = BadOutput, "json_validate_failed"

@@ -89,7 +89,7 @@ type Call struct {
 	Outcome             extract.Outcome
 	Candidates, Skipped int
 	Salvaged            bool
-	// Redactions in this chunk.
+	// Redactions in the turn.
 	Redactions int
 }
 
@@ -321,6 +321,17 @@ func truncated(r extract.Request, u extract.Usage) bool {
 	}
 	est := bytes / 3
 	return est > small && *u.PromptTokens < est/2
+}
+
+// Wait returns how long requests are kept back from now on: by an open breaker, or
+// a pause that the endpoint asked for. 0 is not at all.
+func (c *Client) Wait() time.Duration {
+	now := c.cfg.now()
+	wait := c.gate.held(now)
+	if e, ok := errors.AsType[*Error](c.breaker.closed(now)); ok {
+		wait = max(wait, e.RetryAfter)
+	}
+	return wait
 }
 
 // Shape returns what the endpoint takes, as far as requests have shown.

@@ -3,6 +3,8 @@ package llm
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -152,6 +154,23 @@ func (c Config) Validate() error {
 		return fmt.Errorf("BACKFILL_LLM_CHUNK_TOKENS is %d: use at least %d", c.ChunkTokens, minChunkTokens)
 	}
 	return nil
+}
+
+// Version names what an extractor of this configuration does, for the ledger: the
+// model, and the policy it is given. Timeouts, prices and limits are no part of it.
+func (c Config) Version() string {
+	c = c.withDefaults()
+	sum := sha256.Sum256(append([]byte(c.SystemPrompt), extract.Schema()...))
+	return c.Model + "/" + hex.EncodeToString(sum[:4])
+}
+
+// Requests is how many requests are made at once at most.
+func (c Config) Requests() int { return c.withDefaults().Concurrency }
+
+// Unpriced reports whether nothing is known of what Model costs.
+func (c Config) Unpriced() bool {
+	none := 0
+	return c.Prices.Cost(c.Model, extract.Usage{PromptTokens: &none, CompletionTokens: &none}) == nil
 }
 
 // base parses BaseURL. Its errors do not quote it: it may hold a password.

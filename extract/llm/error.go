@@ -78,6 +78,8 @@ type Error struct {
 
 	// feature is what a refusal of Degrade is about.
 	feature feature
+	// moderated is set where the content of the turn is the reason.
+	moderated bool
 }
 
 // Error implements error.
@@ -110,6 +112,12 @@ func (e *Error) Wait() bool {
 		return e.Kind == RetryLater
 	}
 	return false
+}
+
+// Refused reports whether the content of the turn is the reason for a FailCapture:
+// a filter, a moderation, or the model's own refusal.
+func (e *Error) Refused() bool {
+	return e.Kind == FailCapture && (e.moderated || e.Code == CodeFilter || e.Code == CodeRefusal)
 }
 
 // Fix says what an operator can do about a StopQueue error, in one sentence; it

@@ -2,8 +2,6 @@ package llm
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 
 	"github.com/justfortytwo/backfill/extract"
@@ -28,12 +26,11 @@ func NewExtractor(c *Client) *Extractor {
 	return &Extractor{client: c, redact: redact.Redactor{Contacts: c.cfg.RedactContacts}}
 }
 
-// Version names what the extractor does, for the ledger: the model, and the
-// policy it is given. Timeouts, prices and limits are no part of it.
-func (x *Extractor) Version() string {
-	sum := sha256.Sum256(append([]byte(x.client.cfg.SystemPrompt), extract.Schema()...))
-	return x.client.cfg.Model + "/" + hex.EncodeToString(sum[:4])
-}
+// Client is the client it asks with.
+func (x *Extractor) Client() *Client { return x.client }
+
+// Version is [Config.Version].
+func (x *Extractor) Version() string { return x.client.cfg.Version() }
 
 // Result is an extraction with its audit trail.
 type Result struct {
@@ -204,7 +201,7 @@ func (j *job) last() *Call {
 func (j *job) Complete(ctx context.Context, r extract.Request) (extract.Completion, error) {
 	got, calls, err := j.client.complete(ctx, r, j.insist || j.attempt == 2)
 	for _, call := range calls {
-		call.Chunk, call.Chunks = j.chunk, j.chunks
+		call.Chunk, call.Chunks, call.Redactions = j.chunk, j.chunks, j.result.Redactions
 		j.result.Calls = append(j.result.Calls, call)
 	}
 	return got, err

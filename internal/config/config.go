@@ -13,6 +13,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/justfortytwo/backfill/extract"
+	"github.com/justfortytwo/backfill/extract/llm"
 	"github.com/justfortytwo/backfill/heuristic"
 	"github.com/justfortytwo/backfill/jobs"
 	"github.com/justfortytwo/backfill/migrations"
@@ -54,11 +55,14 @@ type Config struct {
 	// LogLevel is debug, info, warn or error; LogFormat is json or text.
 	LogLevel  slog.Level `env:"BACKFILL_LOG_LEVEL" envDefault:"info"`
 	LogFormat string     `env:"BACKFILL_LOG_FORMAT" envDefault:"json"`
+
+	LLM LLM
 }
 
 // Load reads the environment as os.Environ gives it.
 func Load(environ []string) (Config, error) {
 	vars := env.ToMap(environ)
+	delete(vars, "") // Windows has such; it would be taken for LLM, which has no name
 	var c Config
 	if err := env.ParseWithOptions(&c, env.Options{Environment: vars}); err != nil {
 		return c, fmt.Errorf("reading the environment: %w", readable(err))
@@ -91,8 +95,10 @@ func (c Config) Validate() error {
 	if _, err := c.schedule(); err != nil {
 		return err
 	}
-	_, err := c.Location()
-	return err
+	if _, err := c.Location(); err != nil {
+		return err
+	}
+	return c.LLM.validate()
 }
 
 func (c Config) schedule() (cron.Schedule, error) {
@@ -123,7 +129,11 @@ func (c Config) Location() (*time.Location, error) {
 
 // Extractors are the versions this build registers when it migrates.
 func (c Config) Extractors() []migrations.Extractor {
-	return []migrations.Extractor{{Name: "heuristic", Version: heuristic.Version}}
+	out := []migrations.Extractor{{Name: "heuristic", Version: heuristic.Version}}
+	if c.LLM.Model != "" {
+		out = append(out, c.LLM.extractor())
+	}
+	return out
 }
 
 // Heuristic is the extractor that needs no model.
@@ -154,8 +164,16 @@ func (c Config) Jobs(log *slog.Logger) (jobs.Config, error) {
 	if err != nil {
 		return jobs.Config{}, err
 	}
+	slots := []jobs.Slot{{ID: 1, Name: "heuristic", Version: heuristic.Version, Extractor: h, Options: c.Options()}}
+	if c.LLM.Model != "" {
+		slot, err := c.llmSlot()
+		if err != nil {
+			return jobs.Config{}, err
+		}
+		slots = append(slots, slot)
+	}
 	return jobs.Config{
-		Slots:       []jobs.Slot{{ID: 1, Name: "heuristic", Version: heuristic.Version, Extractor: h, Options: c.Options()}},
+		Slots:       slots,
 		Workers:     c.Workers,
 		Lease:       c.Lease,
 		MaxAttempts: c.MaxAttempts,
@@ -173,6 +191,9 @@ func readable(err error) error {
 		return err
 	}
 	if parse, ok := errors.AsType[env.ParseError](all.Errors[0]); ok {
+		if parse.Type == reflect.TypeFor[llm.Prices]() {
+			return fmt.Errorf("BACKFILL_LLM_PRICES: %w", parse.Err)
+		}
 		return fmt.Errorf("%s has a wrong value: use %s", variable(parse.Name), expects(parse.Type))
 	}
 	return all.Errors[0]
@@ -189,7 +210,7 @@ func expects(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:
 		return "true or false"
-	case reflect.Float64:
+	case reflect.Float32, reflect.Float64:
 		return "a number"
 	default:
 		return "a whole number"
@@ -198,9 +219,10 @@ func expects(t reflect.Type) string {
 
 // variable is the environment variable of a field.
 func variable(field string) string {
-	f, ok := reflect.TypeFor[Config]().FieldByName(field)
-	if !ok {
-		return field
+	for _, t := range []reflect.Type{reflect.TypeFor[Config](), reflect.TypeFor[LLM]()} {
+		if f, ok := t.FieldByName(field); ok {
+			return f.Tag.Get("env")
+		}
 	}
-	return f.Tag.Get("env")
+	return field
 }

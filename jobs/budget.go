@@ -1,0 +1,86 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/justfortytwo/backfill/extract/llm"
+	"github.com/justfortytwo/backfill/store"
+)
+
+// budget joins the limits of an endpoint's day and of the run a call is made for.
+type budget struct {
+	store    *store.Store
+	endpoint string
+	daily    DailyLimit
+}
+
+// DailyLimit bounds what all processes together may use of an endpoint in a day,
+// which begins at midnight UTC. nil is no limit.
+type DailyLimit struct {
+	Tokens *int64
+	// MicroUSD is in millionths of a dollar. It needs the model's price.
+	MicroUSD *int64
+}
+
+// runSpentError says that a run may make no further call. Its message holds no
+// more than numbers of runs and names of settings.
+type runSpentError struct{ reason string }
+
+func (e *runSpentError) Error() string { return e.reason }
+
+// spender is the run a call is made for.
+type spender struct {
+	run     *int64
+	maxCost *int64 // in millionths of a dollar
+}
+
+type spenderKey struct{}
+
+func withSpender(ctx context.Context, s spender) context.Context {
+	return context.WithValue(ctx, spenderKey{}, s)
+}
+
+// Reserve implements [llm.Budget].
+func (b *budget) Reserve(ctx context.Context, est llm.Spend) (settle func(llm.Spend), err error) {
+	var limits []store.Limit
+	if b.daily.Tokens != nil || b.daily.MicroUSD != nil {
+		limits = append(limits, store.DayLimit(b.endpoint, b.daily.Tokens, b.daily.MicroUSD))
+	}
+	var run store.Limit
+	if s, ok := ctx.Value(spenderKey{}).(spender); ok && s.run != nil && s.maxCost != nil {
+		if est.MicroUSD == nil {
+			return nil, &runSpentError{"max-cost is set and the model's price is not: set BACKFILL_LLM_PRICES"}
+		}
+		run = store.RunLimit(*s.run, *s.maxCost)
+		limits = append(limits, run)
+	}
+	if len(limits) == 0 {
+		return func(llm.Spend) {}, nil
+	}
+	err = b.store.Reserve(ctx, limits, est.Tokens, micro(est))
+	over, isOver := errors.AsType[*store.OverBudgetError](err)
+	switch {
+	case isOver && over.Scope == run.Scope:
+		return nil, &runSpentError{"max-cost is reached"}
+	case isOver:
+		now := time.Now().UTC()
+		return nil, llm.BudgetSpent(now.Truncate(24 * time.Hour).Add(24 * time.Hour).Sub(now))
+	case err != nil:
+		return nil, err
+	}
+	return func(used llm.Spend) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		// What cannot be written stays reserved: too careful rather than too late.
+		_ = b.store.Settle(ctx, limits, used.Tokens-est.Tokens, micro(used)-micro(est))
+	}, nil
+}
+
+func micro(s llm.Spend) int64 {
+	if s.MicroUSD == nil {
+		return 0
+	}
+	return *s.MicroUSD
+}
