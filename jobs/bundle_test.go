@@ -86,6 +86,15 @@ func (b *testBundle) exec(sql string, args ...any) {
 	require.NoError(b, err)
 }
 
+// begin opens a transaction that does not outlive the test.
+func (b *testBundle) begin() pgx.Tx {
+	b.Helper()
+	tx, err := b.pool.Begin(context.Background())
+	require.NoError(b, err)
+	b.Cleanup(func() { _ = tx.Rollback(context.Background()) })
+	return tx
+}
+
 func query[T any](b *testBundle, sql string, args ...any) T {
 	b.Helper()
 	rows, err := b.pool.Query(context.Background(), sql, args...)

@@ -85,11 +85,10 @@ func TestModelBadKey(t *testing.T) {
 	b.await(20*time.Second, "select count(*) = 1000 from backfill.v_batch, generate_series(1, captures)")
 	require.LessOrEqual(t, len(b.server.Requests()), b.cfg.Slots[0].Workers+1)
 	require.Zero(t, query[int64](b.testBundle, "select count(*) from backfill.extraction"))
-	stops, err := b.store.Stops(t.Context())
+	all, err := b.store.Status(t.Context())
 	require.NoError(t, err)
-	require.Len(t, stops, 1)
-	require.Contains(t, stops[0].Reason, "401")
-	require.Contains(t, stops[0].Fix, "OPENAI_API_KEY")
+	require.Contains(t, *all[1].StopReason, "401")
+	require.Contains(t, *all[1].StopFix, "OPENAI_API_KEY")
 	b.requireClean()
 	stop()
 
@@ -361,9 +360,7 @@ func TestModelKill(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	b := setupModel(t)
-	lock, err := b.pool.Begin(ctx)
-	require.NoError(t, err)
-	defer func() { _ = lock.Rollback(context.Background()) }()
+	lock := b.begin()
 	b.server.Script(func(w http.ResponseWriter, r llmtest.Request) {
 		// The attempt is committed by now. Its result will not be.
 		var id int64

@@ -1,9 +1,6 @@
 package store
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // StopSlot keeps a slot's work from being claimed, by whomever, until
 // [Store.ReleaseSlot]: its endpoint refuses every request. reason is a class and a
@@ -42,20 +39,4 @@ func (s *Store) ProbeSlot(ctx context.Context, slot int16) error {
 		return wrap("asking for a probe", err)
 	}
 	return nil
-}
-
-// Stop is why a slot is stopped.
-type Stop struct {
-	Extractor string    `json:"extractor" db:"extractor"`
-	StoppedAt time.Time `json:"stopped_at" db:"stopped_at"`
-	Reason    string    `json:"reason" db:"reason"`
-	Fix       string    `json:"fix" db:"fix"`
-	ProbeAt   time.Time `json:"probe_at" db:"probe_at"`
-}
-
-// Stops lists the slots that are stopped.
-func (s *Store) Stops(ctx context.Context) ([]Stop, error) {
-	return collect[Stop](ctx, s, "reading the extractors", `
-		select name as extractor, stopped_at, stop_reason as reason, stop_fix as fix, probe_at
-		from backfill.extractor where stopped_at is not null order by id`)
 }

@@ -25,6 +25,10 @@ type Status struct {
 	Retry         int64          `json:"retry" db:"retry"`
 	Dead          int64          `json:"dead" db:"dead"`
 	OldestPending *time.Duration `json:"-" db:"oldest_pending"`
+	// StoppedAt is set while the slot is stopped: see [Store.StopSlot].
+	StoppedAt  *time.Time `json:"stopped_at" db:"stopped_at"`
+	StopReason *string    `json:"stop_reason" db:"stop_reason"`
+	StopFix    *string    `json:"stop_fix" db:"stop_fix"`
 }
 
 // Done is the number of captures with a final result.
@@ -234,6 +238,27 @@ func (s *Store) History(ctx context.Context, capture int64) (History, error) {
 		select batch, extractor, version, state, mode, prio, captures, attempts, worker, error, created_at
 		from backfill.v_batch where ids @> $1::bigint order by batch`, capture)
 	return h, err
+}
+
+// Cost is a row of v_cost: a day's calls to a model.
+type Cost struct {
+	Day              time.Time `json:"day" db:"day"`
+	Endpoint         *string   `json:"endpoint" db:"endpoint"`
+	Model            *string   `json:"model" db:"model"`
+	Calls            int64     `json:"calls" db:"calls"`
+	Failed           int64     `json:"failed" db:"failed"`
+	PromptTokens     *int64    `json:"prompt_tokens" db:"prompt_tokens"`
+	CompletionTokens *int64    `json:"completion_tokens" db:"completion_tokens"`
+	// Cost is in dollars, of the calls whose cost is known; nil if none is.
+	Cost             *float64 `json:"cost" db:"cost"`
+	CallsWithoutCost int64    `json:"calls_without_cost" db:"calls_without_cost"`
+}
+
+// Costs reads v_cost from that time on, newest first.
+func (s *Store) Costs(ctx context.Context, since time.Time) ([]Cost, error) {
+	return collect[Cost](ctx, s, "reading costs", `
+		select day, endpoint, model, calls, failed, prompt_tokens, completion_tokens, cost::float8 as cost, calls_without_cost
+		from backfill.v_cost where day >= $1 order by day desc, endpoint, model`, since)
 }
 
 // Counts are the sizes of the tables people ask about.

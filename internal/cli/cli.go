@@ -164,7 +164,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.migrateCmd(), a.importCmd(), a.extractCmd(), a.runCmd(), a.statusCmd(), a.runsCmd(),
 		a.pauseCmd(), a.resumeCmd(), a.cancelCmd(), a.retryCmd(), a.undoCmd(), a.failuresCmd(),
-		a.showCmd(), a.entitiesCmd(), a.doctorCmd(), a.demoCmd(), a.versionCmd(),
+		a.showCmd(), a.entitiesCmd(), a.doctorCmd(), a.costCmd(), a.demoCmd(), a.versionCmd(),
 	)
 	return root
 }

@@ -30,11 +30,11 @@ type finding struct {
 func (a *app) doctorCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
-		Short: "Check database, migrations, workers and stuck work, and say what to do",
+		Short: "Check database, migrations, workers, stuck work and the model, and say what to do",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			failed := false
-			for _, f := range a.examine(cmd.Context()) {
+			for _, f := range append(a.examine(cmd.Context()), a.probe(cmd.Context())...) {
 				failed = failed || f.Level == fails
 				if a.json {
 					if err := a.writeJSON(f); err != nil {
@@ -101,6 +101,9 @@ func (a *app) diagnose(h store.Health, statuses []store.Status) []finding {
 		for _, s := range statuses {
 			if s.Extractor == e.Name {
 				current := fmt.Sprint(deref(s.Version))
+				add(s.StoppedAt != nil, fails, "queue", e.Name+" is open",
+					fmt.Sprintf("%s is stopped since %s: %s", e.Name, when(s.StoppedAt), deref(s.StopReason)),
+					fmt.Sprintf("%s; then restart the workers, or wait: one asks again every 10 minutes", deref(s.StopFix)))
 				add(current != e.Version, warns, "extractor", fmt.Sprintf("%s %s", e.Name, e.Version),
 					fmt.Sprintf("this build has %s %s, the database says %s", e.Name, e.Version, current),
 					"if this build is the newer one: backfill migrate up; else install the newer one")

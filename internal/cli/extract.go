@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/justfortytwo/backfill/extract"
+	"github.com/justfortytwo/backfill/extract/llm"
 	"github.com/justfortytwo/backfill/heuristic"
 )
 
@@ -21,6 +22,7 @@ const maxInputBytes = 64 << 20
 
 func (a *app) extractCmd() *cobra.Command {
 	var lines bool
+	var name string
 	cmd := &cobra.Command{
 		Use:   "extract",
 		Short: "Extract candidates from stdin, without a database",
@@ -29,19 +31,23 @@ func (a *app) extractCmd() *cobra.Command {
 With --jsonl, stdin holds one JSON object a line: {"id", "text", "source", "observed",
 "date"}; only text is required. One line is written per line read:
 {"id", "classify", "entities", "candidates"}, where classify is the kind of the text
-as a whole and entities are those of the whole text.`,
+as a whole and entities are those of the whole text.
+
+With --extractor llm, the text goes to the model that BACKFILL_LLM_MODEL names, after
+secrets were taken out of it. A line that the model refuses is reported and left out.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			h, err := a.cfg.Heuristic()
+			e, err := a.extractor(cmd, name)
 			if err != nil {
 				return err
 			}
 			if lines {
-				return a.extractLines(cmd.Context(), h)
+				return a.extractLines(cmd.Context(), e)
 			}
-			return a.extractText(cmd.Context(), h)
+			return a.extractText(cmd.Context(), e)
 		},
 	}
+	cmd.Flags().StringVar(&name, "extractor", "heuristic", "heuristic or llm")
 	cmd.Flags().BoolVar(&lines, "jsonl", false, "read and write JSON lines")
 	return cmd
 }
@@ -120,8 +126,13 @@ func (a *app) extractLines(ctx context.Context, e extract.SalienceExtractor) err
 		}
 		t.Turn.Text = *t.Text
 		found, err := e.ExtractSalient(ctx, t.Turn, a.cfg.Options())
+		if about := llm.KindOf(err); about == llm.FailCapture || about == llm.BadOutput {
+			bad++
+			fmt.Fprintf(a.stderr, "error: -:%d: %s\n", n, err)
+			continue
+		}
 		if err != nil {
-			return fmt.Errorf("extracting: %w", err)
+			return errors.Join(out.Flush(), fmt.Errorf("extracting line %d: %w", n, err))
 		}
 		kind, _ := heuristic.ClassifyWith(*t.Text, a.cfg.ClassifyMaxChars)
 		o := outputLine{ID: t.ID, Classify: kind, Entities: heuristic.Entities(*t.Text), Candidates: found}

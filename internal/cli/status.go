@@ -72,7 +72,7 @@ func (a *app) status(ctx context.Context, st *store.Store) (end bool, err error)
 	if a.json {
 		return false, writeJSONLines(a, all)
 	}
-	return false, table(a.stdout, "EXTRACTOR VERSION STAGED EMPTY SKIPPED PENDING LEASED HELD RETRY DEAD CANDIDATES OLDEST", func(row func(...any)) {
+	err = table(a.stdout, "EXTRACTOR VERSION STAGED EMPTY SKIPPED PENDING LEASED HELD RETRY DEAD CANDIDATES OLDEST", func(row func(...any)) {
 		for _, s := range all {
 			oldest := "-"
 			if s.OldestPending != nil {
@@ -81,6 +81,12 @@ func (a *app) status(ctx context.Context, st *store.Store) (end bool, err error)
 			row(s.Extractor, deref(s.Version), s.Staged, s.Empty, s.Skipped, s.Pending, s.Leased, s.Held, s.Retry, s.Dead, s.Candidates, oldest)
 		}
 	})
+	for _, s := range all {
+		if s.StoppedAt != nil {
+			fmt.Fprintf(a.stdout, "%s is stopped since %s: %s\n  → %s\n", s.Extractor, when(s.StoppedAt), deref(s.StopReason), deref(s.StopFix))
+		}
+	}
+	return false, err
 }
 
 // runWatch remembers the last look at a run, to tell its pace.

@@ -11,7 +11,8 @@ select e.name as extractor, e.version, e.on_insert,
        b.staged, b.empty, b.skipped, b.candidates,
        b.pending, b.leased, b.held,
        x.retry, x.dead,
-       now() - b.oldest_due as oldest_pending
+       now() - b.oldest_due as oldest_pending,
+       e.stopped_at, e.stop_reason, e.stop_fix
 from backfill.extractor e
 cross join lateral (
     select coalesce(sum(b.staged), 0)::bigint as staged,
@@ -112,9 +113,9 @@ from backfill.entity n
 join backfill.extractor e on e.id = n.extractor_id
 join backfill.staging s on s.capture_id = n.capture_id and s.extractor_id = n.extractor_id and s.ord = n.ord;
 
--- Calls to models by day. cost is null where the price of a model is unknown.
+-- Calls to models by day, UTC as the daily limits are. cost is null where the price of a model is unknown.
 create view backfill.v_cost as
-select date_trunc('day', c.started_at) as day, c.endpoint,
+select date_trunc('day', c.started_at, 'UTC') as day, c.endpoint,
        coalesce(c.model_returned, c.model_requested) as model,
        count(*) as calls, count(*) filter (where c.class <> 'ok') as failed,
        sum(c.prompt_tokens)::bigint as prompt_tokens, sum(c.completion_tokens)::bigint as completion_tokens,
