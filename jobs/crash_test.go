@@ -45,7 +45,7 @@ func TestKill(t *testing.T) {
 		w.start()
 		t.Cleanup(w.kill)
 	}
-	inserted := 0
+	inserted, recorded := 0, int64(0)
 	for kill := range 10 {
 		// Some captures one by one, some in bulk, while the victim works.
 		for range 20 {
@@ -54,9 +54,13 @@ func TestKill(t *testing.T) {
 		}
 		b.exec("insert into backfill.intake (source, text) select 'bulk', 'bulk ' || g from generate_series(1, 3000) g")
 		inserted += 3000
-		// Whoever has work in hand is killed with it, or anybody when all is done.
-		b.await(time.Minute, `select exists (select from backfill.batch where state = 'leased')
-			or not exists (select from backfill.batch where due is not null)`)
+		// Whoever has work in hand is killed with it, or anybody when all is done. Not
+		// before something was recorded since the last time: the first that is claimed
+		// then is what the last victim had in hand, and a capture that takes worker
+		// after worker along counts as a crasher.
+		b.await(time.Minute, `select (select count(*) from backfill.extraction) > $1 + 100
+			and exists (select from backfill.batch where state = 'leased')
+			or not exists (select from backfill.batch where due is not null)`, recorded)
 		victim := workers[rand.IntN(2)]
 		holder := query[string](b, "select coalesce(min(worker), '') from backfill.batch where state = 'leased'")
 		for _, w := range workers {
@@ -65,12 +69,14 @@ func TestKill(t *testing.T) {
 			}
 		}
 		victim.kill()
-		t.Logf("kill %d: %d of %d recorded", kill+1, query[int64](b, "select count(*) from backfill.extraction"), inserted)
+		recorded = query[int64](b, "select count(*) from backfill.extraction")
+		t.Logf("kill %d: %d of %d recorded", kill+1, recorded, inserted)
 		victim.start()
 	}
 	b.idle(3 * time.Minute)
 	b.requireInvariants()
 	require.NotZero(t, query[int64](b, "select count(*) from backfill.batch where lease_no > 1"), "no kill hit work in hand")
+	require.Empty(t, query[string](b, `select coalesce(string_agg(x::text, E'\n'), '') from backfill.extraction x where outcome <> 'staged'`))
 	require.Equal(t, int64(inserted), query[int64](b, "select count(*) from backfill.staging"))
 	require.Equal(t, int64(inserted), query[int64](b, "select count(*) from backfill.extraction where outcome = 'staged'"))
 }
