@@ -72,6 +72,8 @@ type Config struct {
 	// Outage is the pause after so many failures of a model's endpoint in a row.
 	// Default: two seconds, doubling to five minutes, with a fifth of jitter.
 	Outage func(failures int32) time.Duration
+	// Hold says when the database is too busy for backfills. Default: never.
+	Hold store.Thresholds
 	// SoftStop is how long Stop waits for work in hand. Default 8 seconds.
 	SoftStop time.Duration
 	// Nightly is when the reconciler runs. Default nil: never.
@@ -199,7 +201,7 @@ func New(pool *pgxpool.Pool, cfg Config) (*Client, error) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, drain)
 	river.AddWorker(workers, &probeWorker{store: st, cfg: cfg, slots: drain.slots})
-	river.AddWorker(workers, &sweepWorker{store: st})
+	river.AddWorker(workers, &sweepWorker{store: st, hold: cfg.Hold})
 	river.AddWorker(workers, &nightlyWorker{store: st, cfg: cfg})
 
 	queues := map[string]river.QueueConfig{sweepQueue: {MaxWorkers: 1}, nightlyQueue: {MaxWorkers: 1}}

@@ -34,11 +34,14 @@ func (sweepArgs) Kind() string { return "sweep" }
 type sweepWorker struct {
 	river.WorkerDefaults[sweepArgs]
 	store *store.Store
+	hold  store.Thresholds
 }
 
+// Work looks at the database's health first, so that what is woken knows.
 func (w *sweepWorker) Work(ctx context.Context, _ *river.Job[sweepArgs]) error {
-	_, err := w.store.Sweep(ctx)
-	return err
+	_, err := w.store.Regulate(ctx, w.hold)
+	_, sweepErr := w.store.Sweep(ctx)
+	return errors.Join(err, sweepErr)
 }
 
 type nightlyArgs struct{}

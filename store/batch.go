@@ -57,31 +57,56 @@ type Claim struct {
 	Worker string
 }
 
+// lockCapped takes this slot's runs that are capped and whose lock is free, until
+// the transaction ends: leases of such a run can only be counted by one claim at a
+// time.
+const lockCapped = `
+	with capped as materialized (
+		select id from backfill.run where extractor_id = $1 and state in ('planning', 'running') and settings ? 'concurrency'
+	)
+	select set_config('backfill.capped', coalesce((
+		select array_agg(id)::text from capped where pg_try_advisory_xact_lock(hashtextextended('backfill run ' || id, 0))), '{}'), true)`
+
+// claim takes one batch at a time where runs are capped: they were counted before.
+const claim = `
+	with blocked as materialized (
+		select r.id from backfill.run r
+		where r.extractor_id = $1 and r.state in ('planning', 'running') and r.settings ? 'concurrency'
+		  and (r.id <> all (current_setting('backfill.capped')::bigint[])
+		       or (select count(*) from backfill.batch l where l.run_id = r.id and l.state = 'leased' and l.due > now())
+		          >= (r.settings->'concurrency')::integer)
+	)
+	update backfill.batch b
+	set state = 'leased', attempts = b.attempts + 1, lease_no = b.lease_no + 1,
+	    due = now() + $5, worker = $6, started_at = coalesce(b.started_at, now())
+	from (select id from backfill.due_batch
+	      where extractor_id = $1 and prio = $2 and version = $3
+	        and (run_id is null or run_id <> all (array(select id from blocked)))
+	      order by due, id
+	      limit case when current_setting('backfill.capped') = '{}' then $4 else 1 end
+	      for update skip locked) d
+	where b.id = d.id
+	returning b.id, b.lease_no, b.run_id, b.prio, b.mode = 'replace', b.attempts, b.at,
+	    array(select generate_series(lower(r), upper(r) - 1) from unnest(b.ids) r)`
+
 // Claim leases the most urgent due batches, oldest first, all of one priority.
 // The attempt is committed before any work starts, so that a capture which kills
 // the process still burns it.
 func (s *Store) Claim(ctx context.Context, c Claim) ([]Batch, error) {
 	for prio := PrioLive; prio <= c.MaxPrio; prio++ {
-		rows, err := s.pool.Query(ctx, `
-			update backfill.batch b
-			set state = 'leased', attempts = b.attempts + 1, lease_no = b.lease_no + 1,
-			    due = now() + $5, worker = $6, started_at = coalesce(b.started_at, now())
-			from (select id from backfill.due_batch
-			      where extractor_id = $1 and prio = $2 and version = $3
-			      order by due, id limit $4 for update skip locked) d
-			where b.id = d.id
-			returning b.id, b.lease_no, b.run_id, b.prio, b.mode = 'replace', b.attempts, b.at,
-			    array(select generate_series(lower(r), upper(r) - 1) from unnest(b.ids) r)`,
-			c.Extractor, prio, c.Version, c.Limit, c.Lease, c.Worker)
-		if err != nil {
-			return nil, wrap("claiming batches", err)
-		}
-		batches, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Batch, error) {
-			var b Batch
-			err := row.Scan(&b.BatchID, &b.No, &b.RunID, &b.Prio, &b.Replace, &b.Attempts, &b.At, &b.IDs)
-			return b, err
+		var batches []Batch
+		// One transaction, one round trip.
+		work := &pgx.Batch{}
+		work.Queue(lockCapped, c.Extractor)
+		work.Queue(claim, c.Extractor, prio, c.Version, c.Limit, c.Lease, c.Worker).Query(func(rows pgx.Rows) (err error) {
+			batches, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (Batch, error) {
+				var b Batch
+				err := row.Scan(&b.BatchID, &b.No, &b.RunID, &b.Prio, &b.Replace, &b.Attempts, &b.At, &b.IDs)
+				return b, err
+			})
+			return err
 		})
-		if err != nil {
+		if err := s.pool.SendBatch(ctx, work).Close(); err != nil {
 			return nil, wrap("claiming batches", err)
 		}
 		if len(batches) > 0 {

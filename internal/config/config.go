@@ -17,6 +17,7 @@ import (
 	"github.com/justfortytwo/backfill/heuristic"
 	"github.com/justfortytwo/backfill/jobs"
 	"github.com/justfortytwo/backfill/migrations"
+	"github.com/justfortytwo/backfill/store"
 )
 
 // Config is the environment. Flags beat it, and it beats the defaults.
@@ -44,6 +45,12 @@ type Config struct {
 	// TimeZone is the IANA name of the zone that Nightly is in. Empty: the
 	// machine's.
 	TimeZone string `env:"BACKFILL_TIME_ZONE"`
+	// HoldTransaction, HoldReplicaLag, HoldAutovacuum and HoldSQL say when backfills
+	// give way to the database: see store.Thresholds.
+	HoldTransaction time.Duration `env:"BACKFILL_HOLD_TRANSACTION" envDefault:"0s"`
+	HoldReplicaLag  time.Duration `env:"BACKFILL_HOLD_REPLICA_LAG" envDefault:"30s"`
+	HoldAutovacuum  bool          `env:"BACKFILL_HOLD_AUTOVACUUM"`
+	HoldSQL         string        `env:"BACKFILL_HOLD_SQL"`
 	// PollOnly does without LISTEN, for proxies that pool transactions.
 	PollOnly bool `env:"BACKFILL_POLL_ONLY"`
 	// HTTPAddr is where the daemon serves health, metrics and River's UI; "off"
@@ -85,6 +92,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("BACKFILL_STATEMENT_TIMEOUT is %s: use at least 1s, or -1s for none", c.StatementTimeout)
 	case c.Workers > 1000:
 		return fmt.Errorf("BACKFILL_WORKERS is %d: use at most 1000", c.Workers)
+	case c.HoldTransaction < 0 || c.HoldReplicaLag < 0:
+		return errors.New("BACKFILL_HOLD_TRANSACTION and BACKFILL_HOLD_REPLICA_LAG must not be negative: use 0s to hold nothing")
 	case c.MaxAttempts < 1:
 		return fmt.Errorf("BACKFILL_MAX_ATTEMPTS is %d: use at least 1", c.MaxAttempts)
 	case !(c.MinSalience >= 0 && c.MinSalience <= 1): // so that NaN is none either
@@ -180,7 +189,10 @@ func (c Config) Jobs(log *slog.Logger) (jobs.Config, error) {
 		Nightly:     nightly,
 		Location:    location,
 		PollOnly:    c.PollOnly,
-		Logger:      log,
+		Hold: store.Thresholds{
+			Transaction: c.HoldTransaction, ReplicaLag: c.HoldReplicaLag, Autovacuum: c.HoldAutovacuum, SQL: c.HoldSQL,
+		},
+		Logger: log,
 	}, nil
 }
 

@@ -20,6 +20,7 @@ func TestDefaults(t *testing.T) {
 		MaxAttempts:      5,
 		ClassifyMaxChars: heuristic.ClassifyMaxChars,
 		Nightly:          "0 3 * * *",
+		HoldReplicaLag:   30 * time.Second,
 		HTTPAddr:         "127.0.0.1:8080",
 		LogLevel:         slog.LevelInfo,
 		LogFormat:        "json",
@@ -57,7 +58,7 @@ func TestLoad(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, config.Config{
 		DatabaseURL: "postgres://me@db/mine", StatementTimeout: -time.Second, Workers: 7, Lease: time.Minute, MaxAttempts: 2,
-		ClassifyMaxChars: -1, MinSalience: 0.25, Nightly: "off", TimeZone: "Europe/Berlin",
+		ClassifyMaxChars: -1, MinSalience: 0.25, Nightly: "off", TimeZone: "Europe/Berlin", HoldReplicaLag: 30 * time.Second,
 		PollOnly: true, HTTPAddr: "127.0.0.1:8080", HTTPAddrSet: true, LogLevel: slog.LevelDebug, LogFormat: "text",
 	}, got)
 	require.InDelta(t, 0.25, got.Options().MinSalience, 0)

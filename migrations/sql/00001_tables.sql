@@ -129,6 +129,16 @@ create table backfill.batch (
 create index batch_open on backfill.batch (extractor_id, prio, due, id) where due is not null;
 create index batch_run on backfill.batch (run_id) where run_id is not null;
 
+-- Why no backfill is claimed at the moment: the database is not well. Live turns and
+-- retries go on. Whoever put it there looks again every ten seconds, so that one
+-- that was not seen for a minute does not count. One row at most.
+create table backfill.hold (
+    since   timestamptz not null default now(),
+    seen_at timestamptz not null default now(),
+    one     boolean primary key default true check (one),
+    reason  text not null
+);
+
 -- The ledger, and the only arbiter of who writes a capture's result: one row per
 -- capture and extractor.
 create table backfill.extraction (
@@ -258,6 +268,7 @@ drop table backfill.budget;
 drop table backfill.llm_call;
 drop sequence backfill.claim_seq;
 drop table backfill.extraction;
+drop table backfill.hold;
 drop table backfill.batch;
 drop table backfill.run;
 drop table backfill.intake;

@@ -13,8 +13,11 @@ select b.*
 from backfill.batch b
 where b.due <= now()
   and (b.run_id is null
-       or exists (select from backfill.run r where r.id = b.run_id and r.state in ('planning', 'running')))
-  and exists (select from backfill.extractor e where e.id = b.extractor_id and e.stopped_at is null);
+       or exists (select from backfill.run r
+                  where r.id = b.run_id and r.state in ('planning', 'running')
+                    and coalesce((r.settings->>'deadline')::timestamptz, 'infinity') > now()))
+  and exists (select from backfill.extractor e where e.id = b.extractor_id and e.stopped_at is null)
+  and (b.prio < 2 or not exists (select from backfill.hold h where h.seen_at > now() - interval '1 minute'));
 comment on view backfill.due_batch is 'Batches that a worker may claim now, expired leases included.';
 
 -- register_extractor makes p_version current for a slot, unless it is one that
@@ -261,7 +264,7 @@ create trigger intake_truncated before truncate on backfill.intake
     for each statement execute function backfill.intake_truncated();
 
 -- sweep puts failed captures whose time has come back into the queue, moves runs
--- on that have come to rest, has stopped slots probed, and wakes every queue with work that is due. Returns
+-- on that have come to rest or to their deadline, has stopped slots probed, and wakes every queue with work that is due. Returns
 -- the number of captures that are retried.
 -- +goose StatementBegin
 create function backfill.sweep() returns bigint
@@ -298,6 +301,8 @@ begin
     )
     select coalesce(sum(captures), 0) into v_retried from queued;
 
+    update backfill.run set state = 'deadline_reached'
+    where state in ('planning', 'running') and (settings->>'deadline')::timestamptz <= now();
     perform backfill.settle_run(r.id) from backfill.run r where r.finished_at is null;
 
     -- A stopped slot is probed every ten minutes, by a worker that has it.
