@@ -179,7 +179,8 @@ func TestPoison(t *testing.T) {
 		t.Parallel()
 		b := setup(t)
 		token := "ghp_" + strings.Repeat("aB3dE5gH7j", 4)[:36]
-		b.insert("The deploy token is " + token + " and it lives in the vault.")
+		b.exec("insert into backfill.intake (source, text, meta) values ('test', $1, jsonb_build_object('title', $2::text, 'session', 'S1'))",
+			"The deploy token is "+token+" and it lives in the vault.", "rotate "+token)
 		b.start(config(extractorFunc(func(t extract.Turn) []extract.Candidate {
 			c := whole(t)
 			c[0].Entities = append(c[0].Entities, strings.ToLower(token), token)
@@ -188,6 +189,7 @@ func TestPoison(t *testing.T) {
 		b.idle(20 * time.Second)
 		b.requireInvariants()
 		require.NotZero(t, query[int16](b, "select redactions from backfill.extraction"))
+		require.Equal(t, "rotate [REDACTED:token] S1", query[string](b, "select (meta->>'title') || ' ' || (meta->>'session') from backfill.staging"))
 		require.Equal(t, int64(0), query[int64](b, `select count(*) from (
 			select s::text as t from backfill.staging s union all select n::text from backfill.entity n) all_rows where t like '%' || $1 || '%'`, token))
 	})

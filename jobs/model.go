@@ -127,16 +127,9 @@ func (w *drainWorker) answered(ctx context.Context, slot *slot, c store.Capture,
 		// Nothing was found where something was left out: that is a failure.
 		return w.failed(ctx, slot, c, got.Reason, r, e)
 	}
-	var err error
-	if r.Candidates, err = candidates(got.Candidates, c.Meta); err != nil {
-		r.Outcome, r.Error = store.DataError, "meta is not a JSON object"
-		return r
-	}
-	r.Outcome = store.Empty
-	if len(r.Candidates) > 0 {
-		r.Outcome = store.Staged
-	}
+	r = staged(r, c, got.Candidates, got.Redactions)
 	switch {
+	case r.Outcome == store.DataError:
 	case got.Reason != nil:
 		r.Error = "partial: " + got.Reason.Error()
 	case got.Partial:
@@ -168,7 +161,6 @@ func (w *drainWorker) failed(ctx context.Context, slot *slot, c store.Capture, b
 	stand := slot.extract(ctx, c, slot.Fallback)
 	if stand.Outcome == store.Staged || stand.Outcome == store.Empty {
 		r.Fallback, r.Candidates = slot.FallbackName, stand.Candidates
-		r.Redactions += stand.Redactions
 	}
 	return r
 }

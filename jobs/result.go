@@ -41,10 +41,25 @@ func (s *slot) extract(ctx context.Context, c store.Capture, by extract.Salience
 		r.Outcome, r.Error, r.Retry = store.ProviderError, fmt.Sprintf("%T", err), true
 		return r
 	}
+	n := 0
 	for i := range found {
-		r.Redactions += int16(min(redact.Redactor{}.Candidate(&found[i]), math.MaxInt16/2))
+		n += redact.Redactor{}.Candidate(&found[i])
 	}
-	if r.Candidates, err = candidates(found, c.Meta); err != nil {
+	return staged(r, c, found, n)
+}
+
+// staged completes a result with what was found, in which redactions have been
+// made. The capture's meta goes along with it and may hold secrets of its own.
+func staged(r store.Result, c store.Capture, found []extract.Candidate, redactions int) store.Result {
+	meta := c.Meta
+	if len(found) > 0 {
+		var n int
+		meta, n = redactMeta(meta)
+		redactions += n
+	}
+	r.Redactions = int16(min(redactions, math.MaxInt16)) //nolint:gosec // bounded
+	var err error
+	if r.Candidates, err = candidates(found, meta); err != nil {
 		r.Outcome, r.Error = store.DataError, "meta is not a JSON object"
 		return r
 	}
@@ -52,6 +67,21 @@ func (s *slot) extract(ctx context.Context, c store.Capture, by extract.Salience
 		r.Outcome = store.Empty
 	}
 	return r
+}
+
+// redactMeta takes secrets out of an object. Most hold none, which shows without
+// decoding them.
+func redactMeta(meta []byte) ([]byte, int) {
+	var v any
+	if _, n := (redact.Redactor{}).Text(string(meta)); n == 0 || json.Unmarshal(meta, &v) != nil {
+		return meta, 0
+	}
+	v, n := redact.Redactor{}.Value(v)
+	out, err := json.Marshal(cleaned(v))
+	if err != nil {
+		return meta, 0 // it came out of a decoder: it cannot fail
+	}
+	return out, n
 }
 
 // unfit gives the result of a capture that no extractor is given.
