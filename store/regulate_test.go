@@ -1,0 +1,137 @@
+package store
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// set changes a setting as a psql user would.
+func (b *testBundle) set(run int64, settings string) {
+	b.Helper()
+	b.exec("update backfill.run set settings = settings || $2::jsonb where id = $1", run, settings)
+}
+
+func (b *testBundle) planAll() int64 {
+	b.Helper()
+	run := b.createRun(ReprocessMissing)
+	require.NoError(b, b.store.Plan(b.Context(), run))
+	return run
+}
+
+// All workers together lease no more of a run's batches than its cap, which can be
+// changed while it goes on.
+func TestConcurrencyCap(t *testing.T) {
+	t.Parallel()
+	b := planned(t, 100)
+	run := b.planAll()
+	b.set(run, `{"concurrency": 3}`)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 5 {
+				_, err := b.store.Claim(context.Background(), Claim{
+					Extractor: 1, Version: testVersion, MaxPrio: PrioRun, Limit: 10, Lease: time.Minute, Worker: "test",
+				})
+				require.NoError(t, err)
+			}
+		})
+	}
+	wg.Wait()
+	leased := func() int64 {
+		return query[int64](b, "select count(*) from backfill.batch where state = 'leased'")
+	}
+	require.LessOrEqual(t, leased(), int64(3))
+	for range 3 {
+		b.claim(10) // those that stood aside for each other find the rest
+	}
+	require.Equal(t, int64(3), leased())
+	require.Empty(t, b.claim(10))
+
+	b.set(run, `{"concurrency": 4}`)
+	require.Len(t, b.claim(10), 1)
+	require.Empty(t, b.claim(10))
+	// A lease that ran out is nobody's.
+	b.exec("update backfill.batch set due = now() - interval '1 second' where id = (select min(id) from backfill.batch where state = 'leased')")
+	require.Len(t, b.claim(10), 1)
+	require.Empty(t, b.claim(10))
+
+	// Others are not held up by it.
+	b.exec("insert into backfill.intake (source, text) select 'test', 'more ' || g from generate_series(1, 20) g")
+	other := b.createRun(ReprocessMissing)
+	require.NoError(t, b.store.Plan(t.Context(), other))
+	require.Equal(t, other, *b.claim(10)[0].RunID)
+	b.exec("update backfill.run set settings = '{}' where id = $1", run)
+	require.Len(t, b.claim(10), 10)
+}
+
+// After its deadline nothing of a run is claimed, and the sweep says so; it goes on
+// with another one.
+func TestDeadline(t *testing.T) {
+	t.Parallel()
+	b := planned(t, 10)
+	run := b.planAll()
+	b.set(run, `{"deadline": "2020-01-01T06:00:00Z"}`)
+	require.Empty(t, b.claim(10))
+	_, err := b.store.Sweep(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "deadline_reached", b.run(run).State)
+
+	b.set(run, `{"deadline": "2999-01-01T06:00:00Z"}`)
+	require.NoError(t, b.store.ResumeRun(t.Context(), run, "me"))
+	require.Len(t, b.claim(10), 5)
+	b.set(run, `{"deadline": "2020-01-01T06:00:00Z"}`)
+	_, err = b.store.Sweep(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "deadline_reached", b.run(run).State, "what is in hand may be finished")
+}
+
+// A database that is not well holds backfills, and nothing else.
+func TestRegulate(t *testing.T) {
+	t.Parallel()
+	b := planned(t, 10)
+	b.planAll()
+	b.exec(`insert into backfill.batch (extractor_id, version, prio, captures, ids)
+		values (1, $1, 0, 1, '{[1,1]}'), (1, $1, 1, 1, '{[2,2]}')`, testVersion)
+	ctx := t.Context()
+	hold := func(th Thresholds) string {
+		reason, err := b.store.Regulate(ctx, th)
+		require.NoError(t, err)
+		held, err := b.store.Held(ctx)
+		require.NoError(t, err)
+		require.Equal(t, reason, held)
+		return reason
+	}
+	require.Empty(t, hold(Thresholds{Transaction: time.Hour, ReplicaLag: time.Second, Autovacuum: true, SQL: "select false"}))
+	require.Contains(t, hold(Thresholds{SQL: "select count(*) = 10 from backfill.intake"}), "BACKFILL_HOLD_SQL")
+	require.Equal(t, PrioLive, b.claim(10)[0].Prio)
+	require.Equal(t, PrioRetry, b.claim(10)[0].Prio)
+	require.Empty(t, b.claim(10))
+	b.exec("update backfill.hold set seen_at = now() - interval '2 minutes'")
+	require.Len(t, b.claim(1), 1, "whoever held it is gone")
+
+	tx, err := b.pool.Begin(ctx)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
+	require.Contains(t, hold(Thresholds{Transaction: time.Nanosecond}), "a transaction is open")
+	require.Empty(t, b.claim(10))
+	require.NoError(t, tx.Rollback(ctx))
+	require.Empty(t, hold(Thresholds{}))
+	require.Len(t, b.claim(10), 4)
+}
+
+// A statement of the operator's that fails, or writes, holds nothing and is told.
+func TestRegulateBadSQL(t *testing.T) {
+	t.Parallel()
+	b := planned(t, 2)
+	for _, sql := range []string{"select", "select 'secret'::integer", "delete from backfill.intake returning true", "select pg_sleep(60)::text = ''"} {
+		reason, err := b.store.Regulate(t.Context(), Thresholds{SQL: sql})
+		require.ErrorContains(t, err, "BACKFILL_HOLD_SQL", sql)
+		require.NotContains(t, err.Error(), "secret")
+		require.Empty(t, reason)
+	}
+	require.Equal(t, int64(2), query[int64](b, "select count(*) from backfill.intake"))
+}
