@@ -203,8 +203,9 @@ func New(pool *pgxpool.Pool, cfg Config) (*Client, error) {
 	river.AddWorker(workers, &probeWorker{store: st, cfg: cfg, slots: drain.slots})
 	river.AddWorker(workers, &sweepWorker{store: st, hold: cfg.Hold})
 	river.AddWorker(workers, &nightlyWorker{store: st, cfg: cfg})
+	river.AddWorker(workers, &planWorker{store: st, stopping: c.stopping})
 
-	queues := map[string]river.QueueConfig{sweepQueue: {MaxWorkers: 1}, nightlyQueue: {MaxWorkers: 1}}
+	queues := map[string]river.QueueConfig{sweepQueue: {MaxWorkers: 1}, nightlyQueue: {MaxWorkers: 1}, planQueue: {MaxWorkers: 1}}
 	for _, s := range cfg.Slots {
 		queues[s.Name] = river.QueueConfig{MaxWorkers: s.Workers}
 		if s.Model != nil {
@@ -218,8 +219,10 @@ func New(pool *pgxpool.Pool, cfg Config) (*Client, error) {
 		Queues:  queues,
 		Workers: workers,
 
-		PeriodicJobs: []*river.PeriodicJob{every(sweepEvery, sweepQueue, sweepArgs{}), every(time.Minute, nightlyQueue, nightlyArgs{})},
-		PollOnly:     cfg.PollOnly,
+		PeriodicJobs: []*river.PeriodicJob{
+			every(sweepEvery, sweepQueue, sweepArgs{}), every(time.Minute, nightlyQueue, nightlyArgs{}), every(time.Minute, planQueue, planArgs{}),
+		},
+		PollOnly: cfg.PollOnly,
 		// A pinned job becomes fetchable when the inserter commits, and nothing
 		// notifies us then.
 		FetchPollInterval: 250 * time.Millisecond,

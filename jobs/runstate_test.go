@@ -78,7 +78,7 @@ func TestPause(t *testing.T) {
 	require.NoError(t, b.store.Plan(context.Background(), id))
 
 	<-entered // two batches are claimed, one capture is in hand
-	require.NoError(t, b.store.PauseRun(context.Background(), id, "me"))
+	require.NoError(t, b.store.PauseRun(context.Background(), id, store.Change{Who: "me"}))
 	require.Equal(t, int64(7), query[int64](b, "select count(*) from backfill.batch where due = 'infinity'"))
 	require.Equal(t, "pausing", query[string](b, "select state from backfill.run"), "work is still in hand")
 	close(gate)
@@ -87,13 +87,13 @@ func TestPause(t *testing.T) {
 	require.LessOrEqual(t, done, int64(2))
 	require.Equal(t, 9-done, query[int64](b, "select count(*) from backfill.batch where due = 'infinity' and state = 'pending'"))
 
-	require.NoError(t, b.store.ResumeRun(context.Background(), id, "me"))
+	require.NoError(t, b.store.ResumeRun(context.Background(), id, store.Change{Who: "me"}))
 	b.await(20*time.Second, "select state = 'succeeded' from backfill.run")
 	b.requireInvariants()
 	require.Equal(t, "me", query[string](b, "select who from backfill.run_event where to_state = 'pausing'"))
 	var refused *store.RunStateError
-	require.ErrorAs(t, b.store.PauseRun(context.Background(), id, "me"), &refused)
-	require.ErrorIs(t, b.store.CancelRun(context.Background(), 99, "me"), store.ErrNoRun)
+	require.ErrorAs(t, b.store.PauseRun(context.Background(), id, store.Change{Who: "me"}), &refused)
+	require.ErrorIs(t, b.store.CancelRun(context.Background(), 99, store.Change{Who: "me"}), store.ErrNoRun)
 	require.Equal(t, []string{"running", "pausing", "paused", "running", "succeeded"},
 		query[[]string](b, "select array_agg(to_state order by id) from backfill.run_event"))
 
@@ -101,7 +101,7 @@ func TestPause(t *testing.T) {
 	b.exec("update backfill.extraction set version = 'older'")
 	id, err = b.store.CreateRun(context.Background(), store.NewRun{Kind: store.KindRun, Extractor: 1, Reprocess: store.ReprocessStale})
 	require.NoError(t, err)
-	require.NoError(t, b.store.CancelRun(context.Background(), id, "me"))
+	require.NoError(t, b.store.CancelRun(context.Background(), id, store.Change{Who: "me"}))
 	require.NoError(t, b.store.Plan(context.Background(), id), "a cancelled run is not planned any further")
 	require.Equal(t, "cancelled", query[string](b, "select state from backfill.run where id = $1", id))
 	require.Equal(t, int64(0), query[int64](b, "select count(*) from backfill.batch where run_id = $1", id))

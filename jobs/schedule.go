@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 const (
 	sweepQueue   = "sweep"
 	nightlyQueue = "nightly"
+	planQueue    = "plan"
 )
 
 // every is a periodic job that is never retried: the next tick is the retry.
@@ -44,14 +46,52 @@ func (w *sweepWorker) Work(ctx context.Context, _ *river.Job[sweepArgs]) error {
 	return errors.Join(err, sweepErr)
 }
 
+// planArgs is empty: what to plan is in the run rows.
+type planArgs struct{}
+
+func (planArgs) Kind() string { return "plan" }
+
+// planWorker plans runs, whoever created them. It takes one step of each in turn,
+// so that a small run need not wait for a large one.
+type planWorker struct {
+	river.WorkerDefaults[planArgs]
+	store    *store.Store
+	stopping <-chan struct{}
+}
+
+// planFor is how long one plan job goes on before it makes way.
+const planFor = time.Minute
+
+func (w *planWorker) Work(ctx context.Context, _ *river.Job[planArgs]) error {
+	for until := time.Now().Add(planFor); time.Now().Before(until); {
+		runs, err := w.store.PlanningRuns(ctx)
+		if err != nil || len(runs) == 0 {
+			return err
+		}
+		for _, run := range runs {
+			select {
+			case <-w.stopping:
+				return nil // the next worker goes on
+			default:
+			}
+			if _, stepErr := w.store.PlanStep(ctx, run); stepErr != nil {
+				err = errors.Join(err, fmt.Errorf("run %d: %w", run, stepErr))
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return w.store.WakePlanner(ctx)
+}
+
 type nightlyArgs struct{}
 
 func (nightlyArgs) Kind() string { return "nightly" }
 
 // nightlyWorker ticks every minute. The schedule says which night it is, and the
 // unique run row makes sure that each night is run once, whoever ticks: River
-// keeps schedules in its leader's memory only. It also goes on with the planning
-// of runs whose planner vanished.
+// keeps schedules in its leader's memory only.
 type nightlyWorker struct {
 	river.WorkerDefaults[nightlyArgs]
 	store *store.Store
@@ -59,15 +99,6 @@ type nightlyWorker struct {
 }
 
 func (w *nightlyWorker) Work(ctx context.Context, _ *river.Job[nightlyArgs]) error {
-	abandoned, err := w.store.PlanningRuns(ctx, time.Minute)
-	if err != nil {
-		return err
-	}
-	for _, run := range abandoned {
-		if err := w.store.Plan(ctx, run); err != nil {
-			return err
-		}
-	}
 	if w.cfg.Nightly == nil {
 		return nil // another worker's schedule
 	}

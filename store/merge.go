@@ -29,7 +29,8 @@ type prior struct {
 //   - a result of text that has changed since is dropped: the change queued a
 //     batch of its own;
 //   - candidates that are handed over or claimed stay, new ones are numbered
-//     behind them, and one that says the same is not staged again.
+//     behind them and say what they supersede, and one that says the same is not
+//     staged again.
 func mergeRows(ctx context.Context, tx pgx.Tx, w Write, rows []row) ([]row, error) {
 	captures := make([]int64, len(rows))
 	hashes := make([]string, len(rows))
@@ -77,6 +78,9 @@ func mergeRows(ctx context.Context, tx pgx.Tx, w Write, rows []row) ([]row, erro
 		}
 		w.replace(&r, p, kept)
 		replaced = append(replaced, r)
+	}
+	if err := supersede(ctx, tx, w.Extractor, rows, replaced); err != nil {
+		return nil, err
 	}
 	if added, err = insertRows(ctx, tx, w, added); err != nil {
 		return nil, err

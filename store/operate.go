@@ -17,27 +17,36 @@ type RunStateError struct {
 // Error gives both.
 func (e *RunStateError) Error() string { return e.Message + ". " + e.Hint }
 
+// Change is who asks a run to do something.
+type Change struct {
+	Who string
+	// Force does not wait for workers that hold batches of a run that is to pause or
+	// end: their leases are taken away. Should such a worker be alive, its results
+	// are refused, and calls to a model that it made are made again.
+	Force bool
+}
+
 // PauseRun asks a run to pause: no new batch is claimed from now on, and batches in
 // work are given back or finished. It is paused once none is left.
-func (s *Store) PauseRun(ctx context.Context, run int64, who string) error {
-	return s.changeRun(ctx, run, who, "'pausing'")
+func (s *Store) PauseRun(ctx context.Context, run int64, c Change) error {
+	return s.changeRun(ctx, run, c, "'pausing'")
 }
 
 // ResumeRun lets a run that rests go on.
-func (s *Store) ResumeRun(ctx context.Context, run int64, who string) error {
-	return s.changeRun(ctx, run, who, "case when planned_at is null then 'planning' else 'running' end")
+func (s *Store) ResumeRun(ctx context.Context, run int64, c Change) error {
+	return s.changeRun(ctx, run, c, "case when planned_at is null then 'planning' else 'running' end")
 }
 
 // CancelRun ends a run for good. What it has staged stays; what it has not begun
 // has no result, so that a later run finds it.
-func (s *Store) CancelRun(ctx context.Context, run int64, who string) error {
-	return s.changeRun(ctx, run, who, "'cancelling'")
+func (s *Store) CancelRun(ctx context.Context, run int64, c Change) error {
+	return s.changeRun(ctx, run, c, "'cancelling'")
 }
 
 // changeRun sets the state to an expression; a trigger refuses what is not allowed.
-func (s *Store) changeRun(ctx context.Context, run int64, who, state string) error {
-	err := s.inTx(ctx, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "select set_config('backfill.who', $1, true)", who); err != nil {
+func (s *Store) changeRun(ctx context.Context, run int64, c Change, state string) error {
+	return s.inTx(ctx, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "select set_config('backfill.who', $1, true)", c.Who); err != nil {
 			return wrap("changing the run", err)
 		}
 		var queue string
@@ -53,13 +62,11 @@ func (s *Store) changeRun(ctx context.Context, run int64, who, state string) err
 		case err != nil:
 			return wrap("changing the run", err)
 		}
-		_, err = tx.Exec(ctx, "select backfill.try_wake(array[$1])", queue)
-		return err
+		if _, err := tx.Exec(ctx, "select backfill.try_wake(array[$2]), backfill.settle_run($1, $3)", run, queue, c.Force); err != nil {
+			return wrap("changing the run", err)
+		}
+		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return s.SettleRun(ctx, run)
 }
 
 // RetryFilter picks failed captures. Fields that are set must all match.

@@ -42,33 +42,65 @@ func (b *testBundle) claim(limit int) []Batch {
 	return batches
 }
 
-// A planner that dies between two chunks is taken up by the next: every capture
-// is planned, none twice.
+// short is a reach that makes many steps of few captures: ten batches of two.
+var short = reach{look: 40, take: 20}
+
+// A planner that dies between two steps is taken up by the next: every capture
+// is planned, none twice, in the run's order.
 func TestPlanResumes(t *testing.T) {
 	t.Parallel()
-	const chunk = 2 * planBatches
-	for name, captures := range map[string]int{"a part of a chunk": 2*chunk + 51, "whole chunks": 3 * chunk} {
+	for name, tt := range map[string]struct {
+		captures int
+		order    Order
+		limit    int64
+	}{
+		"a part of a step":        {captures: 91, order: Oldest},
+		"whole steps":             {captures: 80, order: Oldest},
+		"newest first":            {captures: 91, order: Newest},
+		"the first ones":          {captures: 91, order: Oldest, limit: 45},
+		"the last ones":           {captures: 91, order: Newest, limit: 45},
+		"as many as in two steps": {captures: 91, order: Newest, limit: 40},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := planned(t, captures)
-			run := b.createRun(ReprocessMissing)
-			require.Equal(t, "planning", b.run(run).State)
+			b := planned(t, tt.captures)
+			run, err := b.store.CreateRun(t.Context(), NewRun{
+				Kind: KindRun, Extractor: 1, Reprocess: ReprocessMissing, Order: tt.order, Filter: Filter{Limit: tt.limit},
+			})
+			require.NoError(t, err)
 
-			more, err := b.store.planChunk(t.Context(), run)
+			more, err := b.store.planStep(t.Context(), run, short)
 			require.NoError(t, err)
 			require.True(t, more)
-			require.Equal(t, int64(planBatches), b.run(run).Batches)
+			require.Equal(t, int64(10), b.run(run).Batches)
 			require.Equal(t, "planning", b.run(run).State, "not done yet")
 
-			require.NoError(t, b.store.Plan(t.Context(), run))
+			for more {
+				more, err = b.store.planStep(t.Context(), run, short)
+				require.NoError(t, err)
+			}
 			got := b.run(run)
 			require.Equal(t, "running", got.State)
-			require.Equal(t, int64(captures), got.Total)
-			require.Equal(t, int64((captures+1)/2), got.Batches)
-			require.True(t, query[bool](b, `
-				select sum(backfill.size(ids)) = $1::bigint and backfill.size(range_agg(ids)) = $1::bigint from backfill.batch`, captures),
-				"every capture, none twice")
-			require.LessOrEqual(t, query[int64](b, "select max(captures) from backfill.batch"), int64(2))
+			want := int64(tt.captures)
+			if tt.limit > 0 {
+				want = tt.limit
+			}
+			require.Equal(t, want, got.Total)
+			require.Equal(t, (want+1)/2, got.Batches)
+			require.Equal(t, want, query[int64](b, "select backfill.size(range_agg(ids)) from backfill.batch"), "none twice")
+			if tt.limit > 0 && tt.order == Newest {
+				require.Equal(t, int64(tt.captures)-want+1, query[int64](b, "select min(lower(ids)) from backfill.batch"))
+			}
+
+			// What is claimed first is what comes first.
+			var claimed []int64
+			for _, c := range b.claim(1000) {
+				claimed = append(claimed, c.IDs...)
+			}
+			require.Len(t, claimed, int(want))
+			inOrder := query[bool](b, `select coalesce(bool_and(case $1 when 'newest' then lower(ids) < before else lower(ids) > before end), true)
+				from (select ids, lag(lower(ids)) over (order by due, id) as before from backfill.batch) b where before is not null`, tt.order)
+			require.True(t, inOrder)
 
 			require.NoError(t, b.store.Plan(t.Context(), run))
 			require.Equal(t, got.Batches, b.run(run).Batches, "a run that is planned stays as it is")
@@ -76,8 +108,7 @@ func TestPlanResumes(t *testing.T) {
 			// Another run finds all of it in open batches.
 			second := b.createRun(ReprocessMissing)
 			require.NoError(t, b.store.Plan(t.Context(), second))
-			require.Equal(t, "succeeded", b.run(second).State)
-			require.Zero(t, b.run(second).Total)
+			require.Equal(t, int64(tt.captures)-want, b.run(second).Total)
 		})
 	}
 }
@@ -85,10 +116,9 @@ func TestPlanResumes(t *testing.T) {
 // The planner stops where its run was paused, and a paused run is left alone.
 func TestPlanPaused(t *testing.T) {
 	t.Parallel()
-	const chunk = 2 * planBatches
-	b := planned(t, 2*chunk)
+	b := planned(t, 40)
 	run := b.createRun(ReprocessMissing)
-	_, err := b.store.planChunk(t.Context(), run)
+	_, err := b.store.planStep(t.Context(), run, short)
 	require.NoError(t, err)
 	require.Len(t, b.claim(1), 1, "work begins while it is planned")
 
@@ -96,7 +126,7 @@ func TestPlanPaused(t *testing.T) {
 	b.exec("update backfill.run set state = 'paused' where id = $1", run)
 	require.NoError(t, b.store.Plan(t.Context(), run))
 	require.Equal(t, "paused", b.run(run).State)
-	require.Equal(t, int64(planBatches), b.run(run).Batches)
+	require.Equal(t, int64(10), b.run(run).Batches)
 
 	require.Empty(t, b.claim(10))
 	due, err := b.store.AnyDue(t.Context(), 1, testVersion, PrioRun)
@@ -111,7 +141,30 @@ func TestPlanPaused(t *testing.T) {
 	require.Zero(t, query[int64](b, "select count(*) from river.river_job"), "nor does the sweep wake anybody for it")
 
 	b.exec("update backfill.run set state = 'planning' where id = $1", run)
-	require.Len(t, b.claim(10), 10)
+	require.Equal(t, []string{"plan"}, query[[]string](b, "select array_agg(kind) from river.river_job"), "the workers are to go on planning")
+	require.Len(t, b.claim(10), 9)
+	require.NoError(t, b.store.Plan(t.Context(), run))
+	require.Equal(t, int64(40), b.run(run).Total)
+}
+
+// Whoever inserts a run, in psql for instance, has it planned.
+func TestPlanIsAnnounced(t *testing.T) {
+	t.Parallel()
+	b := planned(t, 3)
+	b.exec("insert into backfill.run (kind, extractor_id, reprocess) values ('run', 1, 'missing')")
+	require.Equal(t, []string{"plan plan available"}, query[[]string](b, "select array_agg(kind || ' ' || queue || ' ' || state) from river.river_job"))
+	runs, err := b.store.PlanningRuns(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []int64{1}, runs)
+
+	// What nobody could plan has failed, and says why.
+	b.exec(`insert into backfill.run (kind, extractor_id, reprocess, filter) values ('run', 1, 'missing', '{"since": 5}')`)
+	require.ErrorContains(t, b.store.Plan(t.Context(), 2), "its filter cannot be read")
+	require.Contains(t, *b.run(2).Error, "its filter cannot be read")
+	require.Equal(t, "failed", b.run(2).State)
+	b.exec(`insert into backfill.run (kind, extractor_id, reprocess) values ('run', 2, 'missing')`)
+	require.ErrorContains(t, b.store.Plan(t.Context(), 3), "the llm extractor has no version yet")
+	require.Equal(t, "failed", b.run(3).State)
 }
 
 func TestPlanSelects(t *testing.T) {

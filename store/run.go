@@ -1,24 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-)
-
-// Reprocess says which captures a run takes.
-type Reprocess string
-
-// Reprocess modes. Stale and all replace results that are there; missing and
-// failed only add.
-const (
-	ReprocessMissing Reprocess = "missing" // no result yet
-	ReprocessFailed  Reprocess = "failed"  // dead
-	ReprocessStale   Reprocess = "stale"   // done by another version
-	ReprocessAll     Reprocess = "all"
 )
 
 // Kinds of runs.
@@ -36,6 +25,12 @@ type NewRun struct {
 	Who, Why string
 	// LocalDate makes a nightly unique for its night. Zero otherwise.
 	LocalDate time.Time
+	// Order is that in which captures are planned and worked. Default Oldest.
+	Order  Order
+	Filter Filter
+	// IDs narrow it to these captures. Nil: all.
+	IDs      []int64
+	Settings Settings
 }
 
 // ErrRunExists says that somebody else has started tonight's run.
@@ -44,20 +39,24 @@ var ErrRunExists = errors.New("this night's run exists already")
 // ErrNoRun says that there is no such run.
 var ErrNoRun = errors.New("there is no such run: `backfill runs` lists them")
 
-// CreateRun records a run in state planning and returns its number.
+// CreateRun records a run in state planning, which wakes the workers to plan it, and
+// returns its number.
 func (s *Store) CreateRun(ctx context.Context, r NewRun) (int64, error) {
-	var night *time.Time
-	if !r.LocalDate.IsZero() {
-		night = &r.LocalDate
+	if err := r.Settings.Validate(); err != nil {
+		return 0, err
+	}
+	var ids []int64
+	if r.IDs != nil {
+		ids = sorted(r.IDs)
 	}
 	var id int64
 	err := s.pool.QueryRow(ctx, `
-		insert into backfill.run (kind, extractor_id, reprocess, who, why, local_date)
-		select $1, $2, $3, coalesce($4, current_user), $5, $6::date
+		insert into backfill.run (kind, extractor_id, reprocess, who, why, local_date, sort, filter, ids, settings)
+		select $1, $2, $3, coalesce($4, current_user), $5, $6::date, $7, $8, $9, $10
 		-- A conflict would use up a number.
 		where not exists (select from backfill.run where kind = $1 and extractor_id = $2 and local_date = $6::date)
 		on conflict (local_date, kind, extractor_id) do nothing returning id`,
-		r.Kind, r.Extractor, r.Reprocess, null(r.Who), null(r.Why), night).Scan(&id)
+		r.Kind, r.Extractor, r.Reprocess, null(r.Who), null(r.Why), night(r.LocalDate), cmp.Or(r.Order, Oldest), r.Filter, ids, r.Settings).Scan(&id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, ErrRunExists
 	}
@@ -67,146 +66,25 @@ func (s *Store) CreateRun(ctx context.Context, r NewRun) (int64, error) {
 	return id, nil
 }
 
-// planBatches is the number of batches that are planned in one transaction.
-const planBatches = 50
-
-// Plan writes a run's batches, in short transactions that each take up where the
-// last one stopped, and then sets it running.
-func (s *Store) Plan(ctx context.Context, run int64) error {
-	for {
-		more, err := s.planChunk(ctx, run)
-		if err != nil {
-			return err
-		}
-		if !more {
-			break
-		}
+// NightlyRun is the run that [ErrRunExists] is about.
+func (s *Store) NightlyRun(ctx context.Context, r NewRun) (int64, error) {
+	var id int64
+	err := s.pool.QueryRow(ctx, "select id from backfill.run where kind = $1 and extractor_id = $2 and local_date = $3",
+		r.Kind, r.Extractor, night(r.LocalDate)).Scan(&id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, ErrNoRun
 	}
-	if _, err := s.pool.Exec(ctx, `
-		update backfill.run set state = 'running', planned_at = now() where id = $1 and state = 'planning'`, run); err != nil {
-		return wrap("starting the run", err)
+	if err != nil {
+		return 0, wrap("looking for the nightly", err)
 	}
-	return s.SettleRun(ctx, run)
+	return id, nil
 }
 
-func (s *Store) planChunk(ctx context.Context, run int64) (more bool, err error) {
-	err = s.inTx(ctx, func(tx pgx.Tx) error {
-		var slot struct {
-			id   int16
-			size int
-			name string
-			mode Reprocess
-		}
-		var kind string
-		var after int64
-		err := tx.QueryRow(ctx, `
-			select e.id, e.batch_size, e.name, r.reprocess, r.kind, r.planned_upto
-			from backfill.run r join backfill.extractor e on e.id = r.extractor_id
-			where r.id = $1 and r.state = 'planning' for no key update of r`, run).
-			Scan(&slot.id, &slot.size, &slot.name, &slot.mode, &kind, &after)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return nil // paused or cancelled while it was planned
-		}
-		if err != nil {
-			return wrap("planning", err)
-		}
-		selection := selections[slot.mode]
-		if kind == KindNightly {
-			selection = nightlySelection
-		}
-		limit := slot.size * planBatches
-		var picked int
-		var last int64
-		err = tx.QueryRow(ctx, `
-			with open as materialized (
-			    select coalesce(range_agg(b.ids), '{}') as ids
-			    from backfill.batch b where b.extractor_id = $1 and b.due is not null
-			), picked as (`+selection.sql+`), requeued as (
-			    update backfill.extraction x set state = 'queued', attempts = 0, next_attempt_at = null
-			    from picked p where x.capture_id = p.id and x.extractor_id = $1 and x.state = 'dead'
-			), numbered as (
-			    select p.id, (row_number() over (order by p.id) - 1) / e.batch_size as chunk, e.version
-			    from picked p join backfill.extractor e on e.id = $1
-			), queued as (
-			    insert into backfill.batch (extractor_id, version, prio, mode, run_id, ids, captures)
-			    select $1, version, 2, $4, $5, range_agg(int8range(id, id, '[]')), count(*)
-			    from numbered group by version, chunk
-			)
-			select count(*), coalesce(max(id), 0) from picked`,
-			slot.id, after, limit, selection.mode, run).Scan(&picked, &last)
-		if err != nil {
-			return wrap("planning", err)
-		}
-		if picked == 0 {
-			return nil
-		}
-		if _, err := tx.Exec(ctx, `update backfill.run set planned_upto = $2 where id = $1`, run, last); err != nil {
-			return wrap("planning", err)
-		}
-		more = picked == limit
-		if _, err := tx.Exec(ctx, "select backfill.wake($1)", slot.name); err != nil {
-			return wrap("planning", err)
-		}
+func night(date time.Time) *time.Time {
+	if date.IsZero() {
 		return nil
-	})
-	return more, err
-}
-
-// selection picks captures behind $2, at most $3, for slot $1, leaving out those
-// in open batches.
-type selection struct{ sql, mode string }
-
-//nolint:gochecknoglobals // a table of statements
-var selections = map[Reprocess]selection{
-	ReprocessMissing: {mode: "missing", sql: `
-		select i.id from backfill.intake i
-		where i.id > $2 and not (select ids from open) @> i.id
-		  and not exists (select from backfill.extraction x
-		                  where x.capture_id = i.id and x.extractor_id = $1 and x.state <> 'queued')
-		order by i.id limit $3`},
-	ReprocessFailed: {mode: "missing", sql: `
-		select x.capture_id as id from backfill.extraction x
-		where x.extractor_id = $1 and x.state = 'dead' and x.capture_id > $2
-		  and not (select ids from open) @> x.capture_id
-		order by x.capture_id limit $3`},
-	ReprocessStale: {mode: "replace", sql: `
-		select x.capture_id as id from backfill.extraction x
-		join backfill.extractor e on e.id = x.extractor_id and e.version <> x.version
-		where x.extractor_id = $1 and x.state = 'done' and x.capture_id > $2
-		  and not (select ids from open) @> x.capture_id
-		order by x.capture_id limit $3`},
-	ReprocessAll: {mode: "replace", sql: `
-		select i.id from backfill.intake i where i.id > $2
-		order by i.id limit $3`},
-}
-
-// nightlySelection is the gap finder: what has no result, and what failed for a
-// reason that may have passed. A capture that took the process down or that
-// Postgres refused is not tried again every night. Captures are compared with
-// the ledger, never with an id watermark: ids commit out of order.
-//
-//nolint:gochecknoglobals // a statement
-var nightlySelection = selection{mode: "missing", sql: `
-	select i.id from backfill.intake i
-	join backfill.extractor e on e.id = $1 and i.created_at >= e.active_from
-	where i.id > $2 and not (select ids from open) @> i.id
-	  and not exists (select from backfill.extraction x
-	                  where x.capture_id = i.id and x.extractor_id = $1 and x.state <> 'queued'
-	                    and (x.state <> 'dead' or x.outcome in ('crashed', 'data_error', 'too_long')))
-	order by i.id limit $3`}
-
-// NightlySlots lists the extractors that the nightly looks after.
-func (s *Store) NightlySlots(ctx context.Context) ([]int16, error) {
-	rows, err := s.pool.Query(ctx, `
-		select id from backfill.extractor where active_from is not null and version is not null order by id`)
-	if err != nil {
-		return nil, wrap("listing extractors", err)
 	}
-	slots, err := pgx.CollectRows(rows, pgx.RowTo[int16])
-	if err != nil {
-		return nil, wrap("listing extractors", err)
-	}
-	return slots, nil
+	return &date
 }
 
 // Unfinished counts captures in batches of this version that are leased or may be
@@ -224,21 +102,6 @@ func (s *Store) Unfinished(ctx context.Context, extractor int16, version string)
 		return 0, wrap("counting open work", err)
 	}
 	return n, nil
-}
-
-// PlanningRuns lists runs that are still being planned after the given age. Several
-// planners of one run take turns, so it does no harm to join in.
-func (s *Store) PlanningRuns(ctx context.Context, age time.Duration) ([]int64, error) {
-	rows, err := s.pool.Query(ctx, `
-		select id from backfill.run where state = 'planning' and created_at < now() - $1::interval order by id`, age)
-	if err != nil {
-		return nil, wrap("listing runs", err)
-	}
-	runs, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-	if err != nil {
-		return nil, wrap("listing runs", err)
-	}
-	return runs, nil
 }
 
 // Fold sums up a slot's closed batches that belong to no run and ended longer ago
@@ -279,6 +142,7 @@ type Run struct {
 	Kind        string            `json:"kind"`
 	Extractor   string            `json:"extractor"`
 	Reprocess   Reprocess         `json:"reprocess"`
+	Order       Order             `json:"order"`
 	State       string            `json:"state"`
 	Who         string            `json:"who"`
 	Why         *string           `json:"why"`
@@ -293,10 +157,19 @@ type Run struct {
 	PlannedAt   *time.Time        `json:"planned_at"`
 	FinishedAt  *time.Time        `json:"finished_at"`
 	Error       *string           `json:"error"`
+	// Filter is a [Filter] as it was stored.
+	Filter json.RawMessage `json:"filter"`
+	// IDs is the number of captures it was narrowed to; nil is all.
+	IDs      *int64   `json:"ids"`
+	Settings Settings `json:"settings"`
 }
 
-// Finished reports whether the run will make no further progress by itself.
+// Finished reports whether the run has ended for good.
 func (r Run) Finished() bool { return r.FinishedAt != nil }
+
+// Stopped reports whether the run reached a bound of its settings: it goes on when
+// it is resumed.
+func (r Run) Stopped() bool { return r.State == "budget_exhausted" || r.State == "deadline_reached" }
 
 // Failed counts captures whose result is not a final one.
 func (r Run) Failed() int64 {
@@ -310,19 +183,21 @@ func (r Run) Failed() int64 {
 }
 
 const selectRun = `
-	select run, kind, extractor, reprocess, state, who, why, batches, open_batches, total, done, candidates,
-	       outcomes, cost::float8, created_at, planned_at, finished_at, error
+	select run, kind, extractor, reprocess, sort, state, who, why, batches, open_batches, total, done, candidates,
+	       outcomes, cost::float8, created_at, planned_at, finished_at, error, filter, ids, settings
 	from backfill.v_run`
 
 func scanRun(row pgx.CollectableRow) (Run, error) {
 	var r Run
-	var outcomes []byte
-	err := row.Scan(&r.ID, &r.Kind, &r.Extractor, &r.Reprocess, &r.State, &r.Who, &r.Why, &r.Batches, &r.OpenBatches,
-		&r.Total, &r.Done, &r.Candidates, &outcomes, &r.Cost, &r.CreatedAt, &r.PlannedAt, &r.FinishedAt, &r.Error)
+	var outcomes, filter, settings []byte
+	err := row.Scan(&r.ID, &r.Kind, &r.Extractor, &r.Reprocess, &r.Order, &r.State, &r.Who, &r.Why, &r.Batches, &r.OpenBatches,
+		&r.Total, &r.Done, &r.Candidates, &outcomes, &r.Cost, &r.CreatedAt, &r.PlannedAt, &r.FinishedAt, &r.Error,
+		&filter, &r.IDs, &settings)
 	if err != nil {
 		return r, err
 	}
-	return r, json.Unmarshal(outcomes, &r.Outcomes)
+	r.Filter = filter
+	return r, errors.Join(json.Unmarshal(outcomes, &r.Outcomes), json.Unmarshal(settings, &r.Settings))
 }
 
 // Run reads one run; ErrNoRun when there is none.
@@ -352,4 +227,20 @@ func (s *Store) Runs(ctx context.Context, limit int) ([]Run, error) {
 		return nil, wrap("reading runs", err)
 	}
 	return runs, nil
+}
+
+// Event is something that happened to a run. Where From and To are the same state,
+// Reason says what else was changed.
+type Event struct {
+	At     time.Time `json:"at" db:"at"`
+	Who    string    `json:"who" db:"who"`
+	From   string    `json:"from" db:"from_state"`
+	To     string    `json:"to" db:"to_state"`
+	Reason string    `json:"reason" db:"reason"`
+}
+
+// Events lists what happened to a run, in order.
+func (s *Store) Events(ctx context.Context, run int64) ([]Event, error) {
+	return collect[Event](ctx, s, "reading events", `
+		select at, who, from_state, to_state, reason from backfill.run_event where run_id = $1 order by id`, run)
 }

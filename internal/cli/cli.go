@@ -39,6 +39,8 @@ type app struct {
 	cfg            config.Config
 	url            string
 	json           bool
+	// asks is set when there is somebody to answer a question.
+	asks bool
 	// began is set when the arguments were understood: errors before that are
 	// usage errors.
 	began bool
@@ -48,6 +50,7 @@ type app struct {
 // code: 0 ok, 1 error, 2 usage, 3 finished with item errors.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{stdin: &interruptible{ctx: ctx, r: stdin}, stdout: stdout, stderr: stderr, environ: os.Environ()}
+	a.asks = isTerminal(stdin) && isTerminal(stderr)
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -163,7 +166,7 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "write JSON to stdout")
 	root.AddCommand(
 		a.migrateCmd(), a.importCmd(), a.extractCmd(), a.runCmd(), a.statusCmd(), a.runsCmd(),
-		a.pauseCmd(), a.resumeCmd(), a.cancelCmd(), a.retryCmd(), a.undoCmd(), a.failuresCmd(),
+		a.pauseCmd(), a.resumeCmd(), a.cancelCmd(), a.setCmd(), a.retryCmd(), a.undoCmd(), a.failuresCmd(),
 		a.showCmd(), a.entitiesCmd(), a.doctorCmd(), a.costCmd(), a.demoCmd(), a.versionCmd(),
 	)
 	return root

@@ -12,25 +12,32 @@ import (
 )
 
 func (a *app) pauseCmd() *cobra.Command {
-	return a.changeCmd("pause RUN", "Pause a run: nothing new is begun, what is in hand is finished or given back", (*store.Store).PauseRun)
+	return a.forceable(a.changeCmd("pause RUN", "Pause a run: nothing new is begun, what is in hand is finished or given back", (*store.Store).PauseRun))
 }
 
 func (a *app) resumeCmd() *cobra.Command {
-	return a.changeCmd("resume RUN", "Let a run go on that rests", (*store.Store).ResumeRun)
+	cmd, _ := a.changeCmd("resume RUN", "Let a run go on that rests", (*store.Store).ResumeRun)
+	return cmd
 }
 
 func (a *app) cancelCmd() *cobra.Command {
-	return a.changeCmd("cancel RUN", "End a run for good; what it has staged stays, see undo", (*store.Store).CancelRun)
+	return a.forceable(a.changeCmd("cancel RUN", "End a run for good; what it has staged stays, see undo", (*store.Store).CancelRun))
 }
 
-func (a *app) changeCmd(use, short string, change func(*store.Store, context.Context, int64, string) error) *cobra.Command {
+func (a *app) forceable(cmd *cobra.Command, c *store.Change) *cobra.Command {
+	cmd.Flags().BoolVar(&c.Force, "force", false, "do not wait for workers that hold batches of it: take them away; what such a worker does after all is refused")
+	return cmd
+}
+
+func (a *app) changeCmd(use, short string, change func(*store.Store, context.Context, int64, store.Change) error) (*cobra.Command, *store.Change) {
+	c := &store.Change{Who: osUser()}
 	return &cobra.Command{
 		Use:   use,
 		Short: short,
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withRun(cmd, args[0], func(ctx context.Context, st *store.Store, id int64) error {
-				if err := change(st, ctx, id, osUser()); err != nil {
+				if err := change(st, ctx, id, *c); err != nil {
 					return err
 				}
 				run, err := st.Run(ctx, id)
@@ -44,7 +51,7 @@ func (a *app) changeCmd(use, short string, change func(*store.Store, context.Con
 				return nil
 			})
 		},
-	}
+	}, c
 }
 
 // withRun opens the database for a verb about one run.
@@ -87,12 +94,12 @@ func (a *app) undoCmd() *cobra.Command {
 
 func (a *app) retryCmd() *cobra.Command {
 	var f store.RetryFilter
-	var outcome string
+	var outcome, ids string
 	cmd := &cobra.Command{
 		Use:   "retry [RUN]",
 		Short: "Put failed captures into the queue at once, with all attempts before them",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 && outcome == "" && len(f.IDs) == 0 {
+			if len(args) == 0 && outcome == "" && ids == "" {
 				return errors.New("say which: a run, --outcome or --ids; `backfill failures` lists them")
 			}
 			if failures := store.Failures(); outcome != "" && !slices.Contains(failures, store.Outcome(outcome)) {
@@ -102,8 +109,11 @@ func (a *app) retryCmd() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Outcome = store.Outcome(outcome)
+			var err error
+			if f.IDs, err = a.captureIDs(ids); err != nil {
+				return a.usage(cmd, err)
+			}
 			if len(args) == 1 {
-				var err error
 				if f.RunID, err = number("run", args[0]); err != nil {
 					return err
 				}
@@ -130,6 +140,6 @@ func (a *app) retryCmd() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&outcome, "outcome", "", "only failures with this outcome")
-	cmd.Flags().Int64SliceVar(&f.IDs, "ids", nil, "only these captures, separated by commas")
+	cmd.Flags().StringVar(&ids, "ids", "", "only these captures, separated by commas; - reads them from stdin")
 	return cmd
 }

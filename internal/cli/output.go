@@ -89,9 +89,9 @@ func printable(s string) string {
 	}, s)
 }
 
-// isTerminal reports whether a bar may be drawn on w.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+// isTerminal reports whether somebody sits at a reader or writer.
+func isTerminal(rw any) bool {
+	f, ok := rw.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os/user"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,60 +19,82 @@ import (
 // pollEvery is how often a run that is waited for is looked at.
 const pollEvery = 200 * time.Millisecond
 
-// extractors are the slots by name.
-//
-//nolint:gochecknoglobals // a constant
-var extractors = map[string]int16{"heuristic": 1}
-
 type runOptions struct {
-	extractor, reprocess, why string
-	wait, local, nightly      bool
+	extractor, reprocess, why, order     string
+	since, until, ids, sample            string
+	sources                              []string
+	limit                                int64
+	settings                             map[string]*string
+	wait, local, nightly, dry, show, yes bool
 }
 
 func (a *app) runCmd() *cobra.Command {
-	var o runOptions
+	o := runOptions{settings: map[string]*string{}}
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Plan a backfill run, and follow or work it",
 		Long: `Plan a run over captures and leave it to the workers. With --wait, follow it to
 its end; with --local, work it in this process, together with every batch that is
-already open, until nothing is due.
+already open, until nothing is due. Should this command be killed while it plans,
+the workers go on.
 
 --reprocess says which captures: missing (no result yet), failed (given up, for
-whatever reason), stale (done by another version) or all. The last two replace candidates that were not
-handed over yet.`,
+whatever reason), stale (done by another version) or all. The last two replace
+candidates that were not handed over yet; those that were stay, and the new ones of
+the same capture name them in meta.supersedes.
+
+--since and --until look at when a capture occurred or, where that is unknown, at
+when it was stored. A date stands for the whole day in $BACKFILL_TIME_ZONE.
+
+--dry-run says what the run would take, replace and cost, and writes nothing; with
+--print it also shows the candidates of the first --limit captures.
+
+Exit status 1 if the run was cancelled, failed, or stopped at its --max-cost or
+--deadline: "backfill resume" lets it go on from there.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.validate(); err != nil {
+			spec, err := a.runSpec(o)
+			if err != nil {
 				return a.usage(cmd, err)
 			}
-			return a.run(cmd.Context(), o)
+			var unknown *store.UnknownExtractorError
+			if err := a.run(cmd.Context(), o, spec); errors.As(err, &unknown) {
+				return a.usage(cmd, fmt.Errorf("--extractor: %w", err))
+			} else if err != nil {
+				return err
+			}
+			return nil
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.extractor, "extractor", "heuristic", "whose results")
+	f.StringVar(&o.extractor, "extractor", "heuristic", "whose results: heuristic or llm")
 	f.StringVar(&o.reprocess, "reprocess", "missing", "missing, failed, stale or all")
+	f.StringVar(&o.since, "since", "", "only captures from this date or time (RFC 3339) on")
+	f.StringVar(&o.until, "until", "", "only captures up to and including this date, or before this time")
+	f.StringArrayVar(&o.sources, "source", nil, "only captures of this source; can be repeated")
+	f.StringVar(&o.ids, "ids", "", "only these captures, separated by commas; - reads them from stdin")
+	f.Int64Var(&o.limit, "limit", 0, "only the first so many")
+	f.StringVar(&o.sample, "sample", "", "only this share of them, such as 1%: always the same ones, and a part of every larger share")
+	f.StringVar(&o.order, "order", "oldest", "oldest or newest first, by when they were stored")
 	f.StringVar(&o.why, "reason", "", "for the record")
+	for _, k := range settingKeys() {
+		o.settings[k] = f.String(k, "", settingHelp[k])
+	}
 	f.BoolVar(&o.wait, "wait", false, "wait for the workers to finish it")
 	f.BoolVar(&o.local, "local", false, "work it in this process")
 	f.BoolVar(&o.nightly, "nightly", false, "what the workers do every night, if it was not done yet: missing and failed captures")
-	cmd.MarkFlagsMutuallyExclusive("wait", "local")
-	cmd.MarkFlagsMutuallyExclusive("nightly", "reprocess")
+	f.BoolVar(&o.dry, "dry-run", false, "say what it would take, and do nothing")
+	f.BoolVar(&o.show, "print", false, "with --limit: a dry run that shows the candidates")
+	f.BoolVar(&o.yes, "yes", false, "replace results of a model without asking")
+	cmd.MarkFlagsMutuallyExclusive("wait", "local", "dry-run")
+	cmd.MarkFlagsMutuallyExclusive("wait", "local", "print")
+	for _, other := range []string{"reprocess", "since", "until", "source", "ids", "limit", "sample", "order", "print"} {
+		cmd.MarkFlagsMutuallyExclusive("nightly", other)
+	}
 	return cmd
 }
 
-func (o runOptions) validate() error {
-	if _, ok := extractors[o.extractor]; !ok {
-		return fmt.Errorf("--extractor %q is not known: use heuristic", o.extractor)
-	}
-	switch store.Reprocess(o.reprocess) {
-	case store.ReprocessMissing, store.ReprocessFailed, store.ReprocessStale, store.ReprocessAll:
-		return nil
-	}
-	return fmt.Errorf("--reprocess %q is not known: use missing, failed, stale or all", o.reprocess)
-}
-
-func (a *app) run(ctx context.Context, o runOptions) error {
+func (a *app) run(ctx context.Context, o runOptions, spec store.NewRun) error {
 	cfg, err := a.cfg.Jobs(a.logger())
 	if err != nil {
 		return err
@@ -82,70 +105,101 @@ func (a *app) run(ctx context.Context, o runOptions) error {
 	}
 	defer closePool()
 
-	run, err := a.plan(ctx, st, o)
+	extractor, err := st.Extractor(ctx, o.extractor)
 	if err != nil {
 		return err
 	}
-	if run == nil { // a nightly that was done already
-		return nil
+	spec.Extractor = extractor.ID
+	if err := a.checkIDs(ctx, st, spec.IDs); err != nil {
+		return err
+	}
+	switch {
+	case o.show:
+		if err := a.preview(ctx, st, cfg, extractor, spec); err != nil {
+			return err
+		}
+		fallthrough
+	case o.dry:
+		return a.dryRun(ctx, st, extractor, spec)
+	case extractor.AsksModel() && spec.Reprocess.Replaces() && !o.yes:
+		if err := a.confirmRun(ctx, st, extractor, spec); err != nil {
+			return err
+		}
+	}
+	run, err := a.plan(ctx, st, o, spec)
+	if err != nil {
+		return err
 	}
 	switch {
 	case o.local:
-		return a.local(ctx, st, cfg, run.ID)
+		return a.local(ctx, st, cfg, run)
 	case o.wait:
-		return a.follow(ctx, st, run.ID)
+		return a.follow(ctx, st, run)
 	}
 	return nil
 }
 
-// plan creates the run and says so.
-func (a *app) plan(ctx context.Context, st *store.Store, o runOptions) (*store.Run, error) {
-	spec := store.NewRun{
-		Kind: store.KindRun, Extractor: extractors[o.extractor], Reprocess: store.Reprocess(o.reprocess), Who: osUser(), Why: o.why,
+// checkIDs says which of the given ids are no captures.
+func (a *app) checkIDs(ctx context.Context, st *store.Store, ids []int64) error {
+	none, err := st.NoCaptures(ctx, ids)
+	if err != nil || len(none) == 0 {
+		return err
 	}
-	if o.nightly {
-		location, err := a.cfg.Location()
-		if err != nil {
-			return nil, err
-		}
-		spec = jobs.NightlyRun(spec.Extractor, time.Now().In(location))
-		spec.Who = osUser()
+	named := make([]string, min(len(none), 5))
+	for i := range named {
+		named[i] = strconv.FormatInt(none[i], 10)
 	}
+	more := ""
+	if len(none) > len(named) {
+		more = ", …"
+	}
+	fmt.Fprintf(a.stderr, "%d of the ids are no captures: %s%s\n", len(none), strings.Join(named, ", "), more)
+	return nil
+}
+
+// plan creates the run, joins the workers in planning it, and says so. A nightly that
+// is there already is taken as it is.
+func (a *app) plan(ctx context.Context, st *store.Store, o runOptions, spec store.NewRun) (int64, error) {
 	id, err := st.CreateRun(ctx, spec)
 	if errors.Is(err, store.ErrRunExists) {
-		fmt.Fprintln(a.stderr, "this night's run was started already: `backfill runs` shows it")
-		return nil, nil //nolint:nilnil // nothing to do is no error
+		if id, err = st.NightlyRun(ctx, spec); err != nil {
+			return 0, err
+		}
+		fmt.Fprintf(a.stderr, "this night's run was started already: it is run %d\n", id)
 	}
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	if err := st.Plan(ctx, id); err != nil {
-		return nil, err
+		if ctx.Err() != nil {
+			fmt.Fprintf(a.stderr, "the workers go on planning run %d; `backfill cancel %d` stops it\n", id, id)
+		}
+		return 0, err
 	}
 	run, err := st.Run(ctx, id)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	switch {
 	case a.json && (o.wait || o.local): // runEnd writes the one line
-		return &run, nil
+		return id, nil
 	case a.json:
-		return &run, a.writeJSON(map[string]any{"run": run.ID, "state": run.State, "batches": run.Batches, "captures": run.Total})
+		return id, a.writeJSON(map[string]any{"run": run.ID, "state": run.State, "batches": run.Batches, "captures": run.Total})
 	}
 	fmt.Fprintf(a.stdout, "run %d: %s in %s\n", run.ID, plural(run.Total, "capture"), plural(run.Batches, "batch"))
 	if run.Total > 0 {
-		return &run, nil
+		return id, nil
 	}
 	all, err := st.Status(ctx)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	for _, s := range all {
 		if s.Extractor == run.Extractor && s.Open() > 0 {
 			fmt.Fprintf(a.stderr, "%s queued already, outside of this run: `backfill status` follows them\n", plural(s.Open(), "capture"))
 		}
 	}
-	return &run, nil
+	return id, nil
 }
 
 func osUser() string {
@@ -235,7 +289,7 @@ func (a *app) follow(ctx context.Context, st *store.Store, id int64) error {
 		if err != nil {
 			return err
 		}
-		if run.Finished() {
+		if run.Finished() || run.Stopped() {
 			bar.done()
 			return a.runEnd(ctx, st, id)
 		}
@@ -276,6 +330,16 @@ func (a *app) runEnd(ctx context.Context, st *store.Store, id int64) error {
 		}
 	} else {
 		fmt.Fprintf(a.stdout, "run %d: %s: %s, %s\n", run.ID, run.State, outcomes(run.Outcomes), plural(run.Candidates, "candidate"))
+	}
+	switch run.State {
+	case "cancelled":
+		return fmt.Errorf("run %d was cancelled", id)
+	case "failed":
+		return fmt.Errorf("run %d failed: %v", id, deref(run.Error))
+	case "budget_exhausted":
+		return fmt.Errorf("run %d has spent its budget: `backfill set %d max-cost=…` raises it, then `backfill resume %d`", id, id, id)
+	case "deadline_reached":
+		return fmt.Errorf("run %d has reached its deadline: `backfill set %d deadline=…` moves it, then `backfill resume %d`", id, id, id)
 	}
 	if run.Failed() > 0 || run.State == "finished_with_errors" {
 		fmt.Fprintln(a.stderr, "some captures failed: `backfill failures` says why")

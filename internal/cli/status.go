@@ -169,6 +169,15 @@ func (w *runWatch) pace(run store.Run) time.Duration {
 // stall says why a run is not moving.
 func stall(ctx context.Context, st *store.Store, run store.Run) (string, error) {
 	if run.State != "running" && run.State != "planning" {
+		events, err := st.Events(ctx, run.ID)
+		if err != nil {
+			return "", err
+		}
+		for _, e := range slices.Backward(events) {
+			if e.From != e.To && (e.To == "pausing" || e.To == "cancelling") {
+				return run.State + " by " + oneLine(e.Who, 100), nil
+			}
+		}
 		return run.State, nil
 	}
 	h, err := st.Health(ctx)
@@ -196,31 +205,4 @@ func outcomes(by map[store.Outcome]int64) string {
 		parts = append(parts, fmt.Sprintf("%d %s", by[o], o))
 	}
 	return strings.Join(parts, ", ")
-}
-
-func (a *app) runsCmd() *cobra.Command {
-	return &cobra.Command{
-		Use:   "runs",
-		Short: "List runs, newest first",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			st, closePool, err := a.connect(cmd.Context(), 0)
-			if err != nil {
-				return err
-			}
-			defer closePool()
-			runs, err := st.Runs(cmd.Context(), 50)
-			if err != nil {
-				return err
-			}
-			if a.json {
-				return writeJSONLines(a, runs)
-			}
-			return table(a.stdout, "RUN KIND EXTRACTOR REPROCESS STATE DONE TOTAL CANDIDATES WHO CREATED FINISHED", func(row func(...any)) {
-				for _, r := range runs {
-					row(r.ID, r.Kind, r.Extractor, r.Reprocess, r.State, r.Done, r.Total, r.Candidates, r.Who, when(&r.CreatedAt), when(r.FinishedAt))
-				}
-			})
-		},
-	}
 }

@@ -64,8 +64,12 @@ create table backfill.run (
     -- null while captures are still being put into batches.
     planned_at   timestamptz,
     finished_at  timestamptz,
-    -- Keyset position of the planner: captures up to here are planned.
-    planned_upto bigint not null default 0,
+    -- Keyset position of the planner: it has looked at all captures up to here, or
+    -- with sort newest, from the highest id down to here. null: at none yet.
+    planned_upto bigint,
+    -- Captures it has put into batches. It is written with the batches; progress
+    -- is not read from it.
+    planned      bigint not null default 0,
     local_date   date,
     extractor_id smallint not null references backfill.extractor,
     kind         text not null check (kind in ('run', 'nightly')),
@@ -77,9 +81,19 @@ create table backfill.run (
     who          text not null default current_user,
     why          text,
     error        text,
-    filter       jsonb not null default '{}',
-    -- Re-read by the workers while the run goes on.
-    settings     jsonb not null default '{}',
+    -- since, until, sources, limit, sample: see store.Filter.
+    filter       jsonb not null default '{}' check (jsonb_typeof(filter) = 'object'),
+    -- These captures alone. null: all.
+    ids          bigint[],
+    -- Re-read by the workers while the run goes on: see store.Settings.
+    settings     jsonb not null default '{}' check (
+        jsonb_typeof(settings) = 'object'
+        and settings - '{concurrency,batch_size,max_cost,deadline,max_error_rate}'::text[] = '{}'
+        and coalesce((settings->'concurrency')::integer between 1 and 1000, true)
+        and coalesce((settings->'batch_size')::integer between 1 and 10000, true)
+        and coalesce((settings->'max_cost')::numeric > 0, true)
+        and coalesce((settings->>'deadline')::timestamptz > '-infinity', true)
+        and coalesce((settings->'max_error_rate')::numeric between 0 and 1, true)),
     -- One nightly a night for a slot, whoever ticks first.
     constraint run_nightly_key unique (local_date, kind, extractor_id)
 );

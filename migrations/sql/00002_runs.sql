@@ -1,8 +1,9 @@
 -- Runs: their state machine, and what each change of state does to their batches.
 --
 -- Whoever changes run.state, a worker, the CLI or a person in psql, goes through
--- the same trigger: the edge must be in run_edge, the change is logged, and the
--- run's batches follow.
+-- the same triggers: a run that is to be planned is announced to the workers, a
+-- change of state must be in run_edge, the run's batches follow it, and it is
+-- logged, as is a change of the settings.
 
 -- +goose Up
 
@@ -13,6 +14,12 @@ return (select coalesce(sum(upper(r) - lower(r)), 0)::bigint from unnest(ids) r)
 
 -- Views run functions as whoever reads them.
 grant execute on function backfill.size to public;
+
+-- Where a capture falls in [0, 1), the same every time and everywhere: a sample
+-- takes those below its share, so a smaller sample is a part of a larger one.
+create function backfill.draw(capture_id bigint) returns double precision
+    language sql immutable strict parallel safe
+return ('x' || left(md5(capture_id::text), 8))::bit(32)::bigint / 4294967296.0::double precision;
 
 -- Every allowed change of state, with its reason. All others are refused.
 create table backfill.run_edge (
@@ -25,7 +32,9 @@ insert into backfill.run_edge (from_state, to_state, reason) values
     ('planning', 'running', 'every capture is in a batch'),
     ('planning', 'pausing', 'a pause was asked for'),
     ('planning', 'cancelling', 'a cancellation was asked for'),
-    ('planning', 'failed', 'it could not be planned'),
+    ('planning', 'budget_exhausted', 'its budget is spent'),
+    ('planning', 'deadline_reached', 'its time is up'),
+    ('planning', 'failed', 'it could not be planned, or too many captures failed'),
     ('running', 'pausing', 'a pause was asked for'),
     ('running', 'cancelling', 'a cancellation was asked for'),
     ('running', 'succeeded', 'every capture has a final result'),
@@ -41,11 +50,15 @@ insert into backfill.run_edge (from_state, to_state, reason) values
     ('paused', 'planning', 'it was resumed before it was planned'),
     ('paused', 'cancelling', 'a cancellation was asked for'),
     ('budget_exhausted', 'running', 'it was resumed'),
+    ('budget_exhausted', 'planning', 'it was resumed before it was planned'),
     ('budget_exhausted', 'cancelling', 'a cancellation was asked for'),
     ('deadline_reached', 'running', 'it was resumed'),
+    ('deadline_reached', 'planning', 'it was resumed before it was planned'),
     ('deadline_reached', 'cancelling', 'a cancellation was asked for'),
     ('cancelling', 'cancelled', 'nothing is in work any more');
 
+-- What happened to a run. Where the state stays, something else was changed, and
+-- reason says what.
 create table backfill.run_event (
     id         bigint generated always as identity primary key,
     at         timestamptz not null default clock_timestamp(),
@@ -57,8 +70,38 @@ create table backfill.run_event (
 );
 create index run_event_run on backfill.run_event (run_id);
 
--- run_changed enforces run_edge and makes the batches follow. The caller may name
--- himself in the setting backfill.who.
+-- who is on record for a change: the caller may name himself in the setting
+-- backfill.who.
+create function backfill.who() returns text
+    language sql stable
+return coalesce(nullif(current_setting('backfill.who', true), ''), session_user);
+
+-- wake_planner makes sure that a worker plans what is in state planning. It never
+-- fails: the workers also look by themselves, every minute.
+-- +goose StatementBegin
+create function backfill.wake_planner() returns void
+    language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '100ms' as $$
+begin
+    insert into river.river_job (args, kind, max_attempts, priority, queue, state, scheduled_at)
+    values ('{}', 'plan', 1, 1, 'plan', 'available', now());
+    perform pg_notify('river.river_insert', json_build_object('queue', 'plan')::text);
+exception when others then
+    raise debug 'backfill: River was not woken: %', sqlerrm;
+end $$;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+create function backfill.run_created() returns trigger
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    perform backfill.wake_planner();
+    return null;
+end $$;
+-- +goose StatementEnd
+create trigger run_created after insert on backfill.run
+    for each row when (new.state = 'planning') execute function backfill.run_created();
+
+-- run_changed enforces run_edge and makes the batches follow.
 -- +goose StatementBegin
 create function backfill.run_changed() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -73,7 +116,7 @@ begin
                       'nothing, it has ended') || '.';
     end if;
     insert into backfill.run_event (run_id, who, from_state, to_state, reason)
-    values (old.id, coalesce(nullif(current_setting('backfill.who', true), ''), session_user), old.state, new.state, v_reason);
+    values (old.id, backfill.who(), old.state, new.state, v_reason);
 
     if new.state in ('succeeded', 'finished_with_errors', 'cancelled', 'failed') then
         new.finished_at := now();
@@ -81,6 +124,9 @@ begin
     case
         when new.state in ('planning', 'running') then
             update backfill.batch set due = now() where run_id = new.id and state = 'pending' and due = 'infinity';
+            if new.state = 'planning' then
+                perform backfill.wake_planner();
+            end if;
         when new.state in ('cancelling', 'failed') then
             perform backfill.drop_batches(new.id);
         else
@@ -91,6 +137,22 @@ end $$;
 -- +goose StatementEnd
 create trigger run_changed before update of state on backfill.run
     for each row when (old.state is distinct from new.state) execute function backfill.run_changed();
+
+-- +goose StatementBegin
+create function backfill.run_set() returns trigger
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    insert into backfill.run_event (run_id, who, from_state, to_state, reason)
+    select new.id, backfill.who(), new.state, new.state,
+           string_agg(format('%s: %s → %s', replace(key, '_', '-'),
+                             coalesce(old.settings->>key, 'none'), coalesce(new.settings->>key, 'none')), ', ' order by key)
+    from jsonb_object_keys(old.settings || new.settings) key
+    where old.settings->key is distinct from new.settings->key;
+    return null;
+end $$;
+-- +goose StatementEnd
+create trigger run_set after update of settings on backfill.run
+    for each row when (old.settings is distinct from new.settings) execute function backfill.run_set();
 
 -- drop_batches closes a run's pending batches without a result: a later run over
 -- what is missing finds their captures. Retries that were queued go back to
@@ -111,23 +173,44 @@ end $$;
 -- +goose StatementEnd
 
 -- settle_run moves a run on that has come to rest: running without an open batch
--- it has ended (a capture that waits for its next attempt does not hold it up); pausing or cancelling without a leased one it has paused or is
--- cancelled. Leases that ran out do not count. Says whether anything changed.
--- The run row is locked first: a planner that adds batches holds it.
+-- it has ended (a capture that waits for its next attempt does not hold it up);
+-- pausing or cancelling without a leased one it has paused or is cancelled. Says
+-- whether anything changed. The run row is locked first: a planner that adds
+-- batches holds it.
+--
+-- Leases that ran out do not count. With p_force, for a run that is pausing or
+-- cancelling, those that did not are taken away as well. Should their worker be
+-- alive after all, its fence refuses the result, and what it did is done again.
 -- +goose StatementBegin
-create function backfill.settle_run(p_run bigint) returns boolean
+create function backfill.settle_run(p_run bigint, p_force boolean default false) returns boolean
     language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
-    v_state text;
+    v_state   text;
+    v_workers text;
 begin
-    if exists (select from backfill.batch b where b.run_id = p_run and b.state = 'leased' and b.due > now()) then
+    if not p_force and exists (select from backfill.batch b where b.run_id = p_run and b.state = 'leased' and b.due > now()) then
         return false;
     end if;
-    select state into v_state from backfill.run where id = p_run for update skip locked;
+    if p_force then
+        select state into v_state from backfill.run where id = p_run for update;
+    else
+        select state into v_state from backfill.run where id = p_run for update skip locked;
+    end if;
     if v_state in ('pausing', 'cancelling') then
-        -- A worker that vanished does not hold the run up.
-        update backfill.batch set state = 'pending', due = 'infinity'
-        where run_id = p_run and state = 'leased' and due <= now();
+        -- A worker that vanished does not hold the run up. Its attempt counts: the
+        -- capture in hand may be the reason.
+        with taken as (
+            update backfill.batch b set state = 'pending', due = 'infinity', lease_no = b.lease_no + 1
+            from (select id, due > now() as held from backfill.batch
+                  where run_id = p_run and state = 'leased' and (p_force or due <= now()) for update) l
+            where b.id = l.id
+            returning b.worker, l.held
+        )
+        select string_agg(distinct worker, ', ' order by worker) into v_workers from taken where held;
+        if v_workers is not null then
+            insert into backfill.run_event (run_id, who, from_state, to_state, reason)
+            values (p_run, backfill.who(), v_state, v_state, 'leases were taken from ' || v_workers);
+        end if;
         if exists (select from backfill.batch b where b.run_id = p_run and b.state = 'leased') then
             return false;
         end if;
@@ -154,11 +237,15 @@ begin
 end $$;
 -- +goose StatementEnd
 
-revoke execute on function backfill.run_changed, backfill.drop_batches, backfill.settle_run from public;
+revoke execute on function backfill.draw, backfill.who, backfill.wake_planner, backfill.run_created, backfill.run_changed,
+    backfill.run_set, backfill.drop_batches, backfill.settle_run from public;
 
 -- +goose Down
+drop trigger run_set on backfill.run;
 drop trigger run_changed on backfill.run;
-drop function backfill.settle_run, backfill.drop_batches, backfill.run_changed;
+drop trigger run_created on backfill.run;
+drop function backfill.settle_run, backfill.drop_batches, backfill.run_set, backfill.run_changed, backfill.run_created,
+    backfill.wake_planner, backfill.who;
 drop table backfill.run_event;
 drop table backfill.run_edge;
-drop function backfill.size;
+drop function backfill.draw, backfill.size;

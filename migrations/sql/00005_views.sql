@@ -65,7 +65,7 @@ select r.id as run, r.kind, e.name as extractor, r.reprocess, r.state, r.who, r.
               from backfill.batch o, jsonb_each_text(o.outcomes) k
               where o.run_id = r.id group by k.key) o) as outcomes,
        (select sum(c.cost_microusd) / 1e6 from backfill.llm_call c where c.run_id = r.id) as cost,
-       r.created_at, r.planned_at, r.finished_at, r.error, r.filter, r.settings
+       r.created_at, r.planned_at, r.finished_at, r.error, r.sort, r.filter, cardinality(r.ids) as ids, r.settings
 from backfill.run r
 join backfill.extractor e on e.id = r.extractor_id
 cross join lateral (
