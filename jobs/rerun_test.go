@@ -210,16 +210,66 @@ func TestFold(t *testing.T) {
 	require.JSONEq(t, `{"staged": 9, "skipped": 9}`, query[string](b, "select outcomes::text from backfill.batch order by finished_at limit 1"))
 }
 
-// TestPlanResumes leaves a run half planned, as a planner does that vanishes.
-func TestPlanResumes(t *testing.T) {
+// TestPlanJob: the workers plan a run whose creator has gone, or was somebody in psql.
+func TestPlanJob(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.exec("update backfill.extractor set on_insert = false")
 	b.insert("one", "two", "three")
 	_, err := b.store.CreateRun(context.Background(), store.NewRun{Kind: store.KindRun, Extractor: 1, Reprocess: store.ReprocessMissing})
 	require.NoError(t, err)
-	b.exec("update backfill.run set created_at = now() - interval '2 minutes'")
 	b.start(config(extractorFunc(whole)))
 	b.await(20*time.Second, "select state = 'succeeded' from backfill.run")
 	require.Equal(t, int64(3), query[int64](b, "select count(*) from backfill.staging"))
+
+	b.exec("insert into backfill.run (kind, extractor_id, reprocess) values ('run', 1, 'all')")
+	b.await(20*time.Second, "select state = 'succeeded' from backfill.run where id = 2")
+	require.Equal(t, int64(3), query[int64](b, "select total from backfill.v_run where run = 2"))
+	require.Equal(t, int64(3), query[int64](b, "select count(*) from backfill.staging"))
+}
+
+// TestStale: after a new version, a run over what is stale touches exactly the
+// captures of the old one. What was handed over stays, and is named by what
+// supersedes it.
+func TestStale(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := context.Background()
+	said := "first"
+	b.start(config(extractorFunc(func(t extract.Turn) []extract.Candidate {
+		same, own := whole(t)[0], whole(t)[0]
+		own.Content = t.Text + " " + said
+		own.Meta = map[string]any{"why": "test"}
+		return []extract.Candidate{same, own}
+	})))
+	b.insert("one", "two", "three", "four", "five")
+	b.idle(20 * time.Second)
+	b.exec("update backfill.extraction set version = 'older' where capture_id in (1, 2, 3)")
+	b.exec("update backfill.staging set version = 'older' where capture_id in (1, 2, 3)")
+	// One was handed over, one is claimed; four is current.
+	b.exec("select backfill.ack_candidates(max(claim)) from backfill.claim_candidates('memory', 1)")
+	b.exec("select count(*) from backfill.claim_candidates('memory', 1)")
+	untouched := `select md5(string_agg(x::text, '')) from backfill.extraction x where capture_id >= 4`
+	before := query[string](b, untouched)
+
+	said = "second"
+	spec := store.NewRun{Kind: store.KindRun, Extractor: 1, Reprocess: store.ReprocessStale}
+	e, err := b.store.Estimate(ctx, spec)
+	require.NoError(t, err)
+	require.Equal(t, []int64{3, 2, 4}, []int64{e.Captures, e.Replaced, e.Kept})
+	run := b.run(store.ReprocessStale)
+	require.Equal(t, int64(3), run.Total)
+	require.Equal(t, map[store.Outcome]int64{"staged": 3}, run.Outcomes)
+	require.Equal(t, before, query[string](b, untouched))
+	require.Zero(t, query[int64](b, "select stale from backfill.v_status_exact where extractor = 'heuristic'"))
+	require.Equal(t, []string{
+		"1.1 one {}", `1.2 one first {"why": "test"}`, `1.3 one second {"why": "test", "supersedes": [2]}`,
+		"2.1 two {}", `2.2 two first {"why": "test"}`, `2.3 two second {"why": "test", "supersedes": [2]}`,
+		"3.1 three {}", `3.2 three second {"why": "test"}`,
+	}, query[[]string](b, `select array_agg(capture_id || '.' || ord || ' ' || content || ' ' || meta order by capture_id, ord) from backfill.staging where capture_id <= 3`))
+	b.requireInvariants()
+
+	all := b.everything()
+	require.Zero(t, b.run(store.ReprocessStale).Total)
+	require.Equal(t, all, b.everything())
 }

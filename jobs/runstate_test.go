@@ -2,6 +2,7 @@ package jobs_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/justfortytwo/backfill/extract"
+	"github.com/justfortytwo/backfill/heuristic"
 	"github.com/justfortytwo/backfill/store"
 )
 
@@ -17,12 +19,12 @@ import (
 func TestRunStates(t *testing.T) {
 	t.Parallel()
 	allowed := map[string][]string{
-		"planning":             {"running", "pausing", "cancelling", "failed"},
+		"planning":             {"running", "pausing", "cancelling", "budget_exhausted", "deadline_reached", "failed"},
 		"running":              {"pausing", "cancelling", "succeeded", "finished_with_errors", "budget_exhausted", "deadline_reached", "failed"},
 		"pausing":              {"paused", "running", "planning", "cancelling"},
 		"paused":               {"running", "planning", "cancelling"},
-		"budget_exhausted":     {"running", "cancelling"},
-		"deadline_reached":     {"running", "cancelling"},
+		"budget_exhausted":     {"running", "planning", "cancelling"},
+		"deadline_reached":     {"running", "planning", "cancelling"},
 		"cancelling":           {"cancelled"},
 		"cancelled":            nil,
 		"succeeded":            nil,
@@ -72,7 +74,7 @@ func TestPause(t *testing.T) {
 		return whole(t)
 	}))
 	cfg.Workers = 2 // one drain for the run
-	b.start(cfg)
+	stop := b.start(cfg)
 	id, err := b.store.CreateRun(context.Background(), store.NewRun{Kind: store.KindRun, Extractor: 1, Reprocess: store.ReprocessMissing})
 	require.NoError(t, err)
 	require.NoError(t, b.store.Plan(context.Background(), id))
@@ -97,7 +99,8 @@ func TestPause(t *testing.T) {
 	require.Equal(t, []string{"running", "pausing", "paused", "running", "succeeded"},
 		query[[]string](b, "select array_agg(to_state order by id) from backfill.run_event"))
 
-	// Cancelled: what was not begun is missing again.
+	// Cancelled before anybody has planned it.
+	stop()
 	b.exec("update backfill.extraction set version = 'older'")
 	id, err = b.store.CreateRun(context.Background(), store.NewRun{Kind: store.KindRun, Extractor: 1, Reprocess: store.ReprocessStale})
 	require.NoError(t, err)
@@ -155,5 +158,84 @@ func TestRetry(t *testing.T) {
 	b.start(cfg)
 	b.idle(20 * time.Second)
 	require.Equal(t, []string{"panic", "staged", "staged"}, query[[]string](b, "select array_agg(outcome order by capture_id) from backfill.extraction"))
+	b.requireInvariants()
+}
+
+// TestForce takes a run away from a worker that does not answer. Should it come back,
+// it writes nothing.
+func TestForce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := context.Background()
+	b.exec("update backfill.extractor set on_insert = false, batch_size = 1")
+	b.insert("1", "2", "3")
+	id, err := b.store.CreateRun(ctx, store.NewRun{Kind: store.KindRun, Extractor: 1, Reprocess: store.ReprocessMissing})
+	require.NoError(t, err)
+	require.NoError(t, b.store.Plan(ctx, id))
+	gone, err := b.store.Claim(ctx, store.Claim{Extractor: 1, Version: heuristic.Version, MaxPrio: store.PrioRun, Limit: 1, Lease: time.Hour, Worker: "gone"})
+	require.NoError(t, err)
+	require.Len(t, gone, 1)
+	state := func() string { return query[string](b, "select state from backfill.run") }
+
+	require.NoError(t, b.store.PauseRun(ctx, id, store.Change{Who: "me"}))
+	require.Equal(t, "pausing", state(), "its lease has an hour to go")
+	require.NoError(t, b.store.PauseRun(ctx, id, store.Change{Who: "boss", Force: true}))
+	require.Equal(t, "paused", state())
+	require.Equal(t, []string{"me running → pausing", "boss leases were taken from gone", "boss pausing → paused"}, query[[]string](b, `
+		select array_agg(who || ' ' || case when from_state = to_state then reason else from_state || ' → ' || to_state end order by id)
+		from backfill.run_event where who <> current_user`))
+	require.Equal(t, int64(3), query[int64](b, "select count(*) from backfill.batch where state = 'pending' and due = 'infinity'"))
+
+	written, err := b.store.Write(ctx, store.Write{
+		Extractor: 1, Version: heuristic.Version, MaxAttempts: 5, Backoff: func(int16) time.Duration { return 0 },
+		Works: []store.Work{{Lease: gone[0].Lease, RunID: &id, Results: []store.Result{{CaptureID: gone[0].IDs[0], Outcome: store.Empty}}}},
+	})
+	require.NoError(t, err)
+	require.Equal(t, []int64{gone[0].BatchID}, written.Lost)
+
+	require.NoError(t, b.store.ResumeRun(ctx, id, store.Change{Who: "me"}))
+	again, err := b.store.Claim(ctx, store.Claim{Extractor: 1, Version: heuristic.Version, MaxPrio: store.PrioRun, Limit: 3, Lease: time.Hour, Worker: "gone too"})
+	require.NoError(t, err)
+	require.Len(t, again, 3)
+	require.Equal(t, int32(2), again[0].Attempts, "the attempt counts: the capture may be why the worker is gone")
+	require.NoError(t, b.store.CancelRun(ctx, id, store.Change{Who: "me", Force: true}))
+	require.Equal(t, "cancelled", state())
+	require.Zero(t, query[int64](b, "select count(*) from backfill.batch where due is not null"))
+	require.Zero(t, query[int64](b, "select count(*) from backfill.extraction"), "what was not done is missing again")
+}
+
+// TestRetryOfAFinishedRun: what a run left behind is put to work by its number.
+func TestRetryOfAFinishedRun(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := context.Background()
+	b.exec("update backfill.extractor set on_insert = false")
+	b.insert("good", "bad", "worse")
+	var healed atomic.Bool
+	cfg := config(extractorFunc(func(t extract.Turn) []extract.Candidate {
+		if t.Text != "good" && !healed.Load() {
+			panic(t.Text)
+		}
+		return whole(t)
+	}))
+	cfg.Backoff = func(int16) time.Duration { return time.Hour }
+	b.start(cfg)
+	run := b.run(store.ReprocessMissing)
+	require.Equal(t, "finished_with_errors", run.State)
+	groups, err := b.store.FailureGroups(ctx)
+	require.NoError(t, err)
+	require.Len(t, groups, 1)
+	require.Equal(t, []any{store.Panic, "retry", int64(2), int64(2)}, []any{groups[0].Outcome, groups[0].State, groups[0].Captures, groups[0].Example})
+
+	healed.Store(true)
+	n, err := b.store.Retry(ctx, store.RetryFilter{RunID: run.ID + 1})
+	require.NoError(t, err)
+	require.Zero(t, n)
+	n, err = b.store.Retry(ctx, store.RetryFilter{RunID: run.ID})
+	require.NoError(t, err)
+	require.Equal(t, int64(2), n)
+	b.idle(20 * time.Second)
+	require.Equal(t, int64(3), query[int64](b, "select count(*) from backfill.extraction where outcome = 'staged'"))
+	require.Equal(t, "finished_with_errors", query[string](b, "select state from backfill.run"), "it has ended")
 	b.requireInvariants()
 }

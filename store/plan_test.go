@@ -147,6 +147,32 @@ func TestPlanPaused(t *testing.T) {
 	require.Equal(t, int64(40), b.run(run).Total)
 }
 
+// Planners of one run take turns.
+func TestPlanTogether(t *testing.T) {
+	t.Parallel()
+	b := planned(t, 200)
+	run := b.createRun(ReprocessMissing)
+	errs := make(chan error, 4)
+	for range cap(errs) {
+		go func() {
+			for {
+				more, err := b.store.planStep(b.Context(), run, short)
+				if err != nil || !more {
+					errs <- err
+					return
+				}
+			}
+		}()
+	}
+	for range cap(errs) {
+		require.NoError(t, <-errs)
+	}
+	require.Equal(t, "running", b.run(run).State)
+	require.Equal(t, int64(200), b.run(run).Total)
+	require.Equal(t, int64(100), b.run(run).Batches)
+	require.Equal(t, int64(200), query[int64](b, "select backfill.size(range_agg(ids)) from backfill.batch"))
+}
+
 // Whoever inserts a run, in psql for instance, has it planned.
 func TestPlanIsAnnounced(t *testing.T) {
 	t.Parallel()
