@@ -130,6 +130,12 @@ func (d database) cli(args ...string) result {
 	return backfill(d.T, "", append([]string{"--database-url", d.url}, args...)...)
 }
 
+// cliWith is cli with something on stdin.
+func (d database) cliWith(stdin string, args ...string) result {
+	d.Helper()
+	return backfill(d.T, stdin, append([]string{"--database-url", d.url}, args...)...)
+}
+
 func (d database) exec(sql string, args ...any) {
 	d.Helper()
 	_, err := d.pool.Exec(d.Context(), sql, args...)

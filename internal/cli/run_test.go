@@ -140,8 +140,31 @@ func TestRunNightly(t *testing.T) {
 	require.Contains(t, d.cli("run", "--nightly", "--local").ok().out, "run 1: succeeded: 3 staged")
 	r := d.cli("run", "--nightly", "--local")
 	require.Zero(t, r.code)
-	require.Empty(t, r.out)
-	require.Contains(t, r.err, "started already")
+	require.Equal(t, "this night's run was started already: it is run 1\n", r.err)
+	require.Contains(t, r.out, "run 1: succeeded: 3 staged")
+	require.Equal(t, int64(1), query[int64](d, "select count(*) from backfill.run"))
+}
+
+// A scheduler that asks for a night that is in work already waits for its end.
+func TestRunNightlyWaits(t *testing.T) {
+	t.Parallel()
+	d := setup(t)
+	d.exec("update backfill.extractor set on_insert = false where id = 1")
+	d.insert(3)
+	require.Contains(t, d.cli("run", "--nightly").ok().out, "run 1: 3 captures in 1 batch")
+	ended := make(chan result)
+	go func() { ended <- d.cli("run", "--nightly", "--wait") }()
+	select {
+	case r := <-ended:
+		require.Fail(t, "it did not wait", r.out)
+	case <-time.After(500 * time.Millisecond):
+	}
+	h, err := heuristic.New()
+	require.NoError(t, err)
+	d.worker(h)
+	r := <-ended
+	require.Zero(t, r.code, r.err)
+	require.Contains(t, r.out, "run 1: succeeded: 3 staged")
 }
 
 // Without a worker the status says what it is waiting for.
@@ -160,7 +183,7 @@ func TestStatusStalled(t *testing.T) {
 
 	d.exec("update backfill.run set state = 'pausing'")
 	d.exec("update backfill.run set state = 'paused'")
-	require.Equal(t, "paused", d.cli("status", "1", "--json").ok().object()["reason"])
+	require.Equal(t, "paused by "+query[string](d, "select session_user::text"), d.cli("status", "1", "--json").ok().object()["reason"])
 
 	// --watch ends with the interrupt, and well.
 	ctx, cancel := context.WithCancel(t.Context())
