@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,10 +34,8 @@ func (a *app) runSpec(o runOptions) (store.NewRun, error) {
 	case o.show && o.limit == 0:
 		return spec, errors.New("--print needs --limit: say how many captures to extract for it")
 	}
-	for _, s := range o.sources {
-		if s == "" {
-			return spec, errors.New("--source is empty: every capture has a source")
-		}
+	if slices.Contains(o.sources, "") {
+		return spec, errors.New("--source is empty: every capture has a source")
 	}
 	location, err := a.cfg.Location()
 	if err != nil {

@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -59,8 +58,6 @@ func TestRunFilters(t *testing.T) {
 }
 
 // A date is a day of the configured zone, from its beginning to its end.
-//
-//nolint:paralleltest // it sets the zone
 func TestRunDates(t *testing.T) {
 	t.Setenv("BACKFILL_TIME_ZONE", "Europe/Berlin") // an hour ahead: the first capture is of 1 January there
 	d := dated(t, 5)
@@ -98,7 +95,7 @@ func TestDryRun(t *testing.T) {
 	shown := d.cli("run", "--limit", "1", "--order", "newest", "--print").ok().out
 	require.Regexp(t, `^4 +empty\nwould take 1 capture in 1 batch`, shown)
 	shown = d.cli("run", "--dry-run", "--limit", "2", "--print").ok().out
-	require.Regexp(t, `^1 +decision +0\.\d\d  We decided to use Postgres 1 .*\n2 +decision +0\.\d\d  We decided to use Postgres 2 .*\nwould take 2 captures`, shown)
+	require.Regexp(t, `^1 +decision +[01]\.\d\d  We decided to use Postgres 1 .*\n2 +decision +[01]\.\d\d  We decided to use Postgres 2 .*\nwould take 2 captures`, shown)
 	lines := d.cli("run", "--limit", "2", "--print", "--json").ok().objects()
 	require.Len(t, lines, 3)
 	requireKeys(t, lines[0], "capture", "outcome", "candidates")
@@ -226,5 +223,5 @@ func TestRetryIDs(t *testing.T) {
 	require.Equal(t, "1 capture queued\n", d.cliWith("2\n", "retry", "--ids", "-").ok().out)
 	require.Equal(t, "1 capture queued\n", d.cli("retry", "--outcome", "panic").ok().out)
 	require.Equal(t, "0 captures queued\n", d.cli("retry", "--outcome", "panic", "--ids", "2,3").ok().out)
-	require.Equal(t, []int64{1, 2}, query[[]int64](d, "select array_agg(capture_id order by capture_id) from backfill.extraction where state = 'queued'"), fmt.Sprint("in the queue"))
+	require.Equal(t, []int64{1, 2}, query[[]int64](d, "select array_agg(capture_id order by capture_id) from backfill.extraction where state = 'queued'"))
 }
