@@ -208,14 +208,14 @@ func TestModelPause(t *testing.T) {
 	for range 2 { // as many as may be asked at once
 		<-gate.Entered
 	}
-	require.NoError(t, b.store.PauseRun(t.Context(), run, "me"))
+	require.NoError(t, b.store.PauseRun(t.Context(), run, store.Change{Who: "me"}))
 	gate.Open()
 	b.await(5*time.Second, "select state = 'paused' from backfill.run")
 	n := len(b.server.Requests())
 	require.LessOrEqual(t, n, b.cfg.Slots[0].Workers)
 	b.exec("select backfill.sweep(), backfill.wake('llm')")
 	require.Equal(t, int64(n), query[int64](b.testBundle, "select count(*) from backfill.extraction"), "what was answered is kept")
-	require.NoError(t, b.store.ResumeRun(t.Context(), run, "me"))
+	require.NoError(t, b.store.ResumeRun(t.Context(), run, store.Change{Who: "me"}))
 	b.idle(time.Minute)
 	b.requireRun(run, "succeeded")
 	require.Len(t, b.server.Requests(), 200, "nothing is asked twice")
@@ -261,7 +261,7 @@ func TestModelRunBudget(t *testing.T) {
 	require.Equal(t, int64(len(b.server.Requests())), done)
 
 	b.exec("update backfill.run set settings = settings || '{\"max_cost\": 100}'")
-	require.NoError(t, b.store.ResumeRun(t.Context(), run, "me"))
+	require.NoError(t, b.store.ResumeRun(t.Context(), run, store.Change{Who: "me"}))
 	b.idle(time.Minute)
 	b.requireRun(run, "succeeded")
 	require.Len(t, b.server.Requests(), 200, "nothing is paid twice")

@@ -103,8 +103,8 @@ type Pace struct {
 	PromptPerByte *float64 `db:"prompt_per_byte"`
 	// CompletionTokens of a capture.
 	CompletionTokens *float64 `db:"completion_tokens"`
-	// MicroUSDPerToken is for prompt and completion together, where the price was
-	// known.
+	// MicroUSDPerToken is for prompt and completion together, of calls that were made
+	// for the current version and whose price was known.
 	MicroUSDPerToken *float64 `db:"micro_usd_per_token"`
 }
 
@@ -139,8 +139,8 @@ func (s *Store) Pace(ctx context.Context, e Extractor) (Pace, error) {
 		       case when fit.usable then fit.slope when fit.mean is not null then 0 end::float8 as prompt_per_byte,
 		       (select avg(completion)::float8 from captures) as completion_tokens,
 		       (select (sum(cost_microusd) / nullif(sum(prompt_tokens + completion_tokens), 0))::float8
-		        from calls where cost_microusd is not null) as micro_usd_per_token
-		from fit`, e.ID, e.AsksModel())
+		        from calls where cost_microusd is not null and prompt_version = $3) as micro_usd_per_token
+		from fit`, e.ID, e.AsksModel(), e.Version)
 	if err != nil {
 		return Pace{}, err
 	}

@@ -234,14 +234,15 @@ func TestPace(t *testing.T) {
 	// A thousand tokens of instructions, and a token for every byte; the second call
 	// of a capture counts, and those without usage do not.
 	b.exec("update backfill.intake set text = repeat('x', id::integer)")
-	b.exec(`insert into backfill.llm_call (capture_id, class, prompt_tokens, completion_tokens, cost_microusd)
-		select id, 'ok', 1000 + id, 50, 2 * (1050 + id) from backfill.intake where id > 1 union all values (1::bigint, 'timeout', null::bigint, null::integer, null::bigint)`)
+	b.exec(`insert into backfill.llm_call (capture_id, class, prompt_version, prompt_tokens, completion_tokens, cost_microusd)
+		select id, 'ok', case when id % 2 = 0 then 'm' else 'other' end, 1000 + id, 50, (3 - id % 2) * (1050 + id) from backfill.intake where id > 1`)
+	b.exec(`insert into backfill.llm_call (capture_id, class) values (1, 'timeout')`)
 	p, err = b.store.Pace(t.Context(), llm)
 	require.NoError(t, err)
 	require.InDelta(t, 3, *p.CapturesPerSecond, 1e-9)
 	require.InDelta(t, 1000, *p.PromptBase, 1e-6)
 	require.InDelta(t, 1, *p.PromptPerByte, 1e-9)
-	require.InDelta(t, 2, *p.MicroUSDPerToken, 1e-9)
+	require.InDelta(t, 3, *p.MicroUSDPerToken, 1e-9, "of this version")
 	prompt, completion = p.Tokens(Estimate{Captures: 10, Bytes: 500})
 	require.InDelta(t, 10_500, *prompt, 1)
 	require.InDelta(t, 500, *completion, 1)

@@ -42,11 +42,26 @@ func (a *app) estimate(ctx context.Context, st *store.Store, e store.Extractor, 
 		return out, nil
 	}
 	out.TokensIn, out.TokensOut = pace.Tokens(out.Estimate)
-	if out.TokensIn != nil && pace.MicroUSDPerToken != nil {
-		cost := float64(*out.TokensIn+*out.TokensOut) * *pace.MicroUSDPerToken / 1e6
-		out.Cost = &cost
-	}
+	out.Cost = a.cost(out, pace)
 	return out, nil
+}
+
+// cost goes by what calls of this version cost, or else by the configured price.
+func (a *app) cost(e estimate, pace store.Pace) *float64 {
+	if e.TokensIn == nil {
+		return nil
+	}
+	if pace.MicroUSDPerToken != nil {
+		cost := float64(*e.TokensIn+*e.TokensOut) * *pace.MicroUSDPerToken / 1e6
+		return &cost
+	}
+	in, out := int(*e.TokensIn), int(*e.TokensOut)
+	micro := a.cfg.LLM.Prices.Cost(a.cfg.LLM.Model, extract.Usage{PromptTokens: &in, CompletionTokens: &out})
+	if micro == nil {
+		return nil
+	}
+	cost := float64(*micro) / 1e6
+	return &cost
 }
 
 // costs is "about $0.12", or "unknown".
@@ -71,7 +86,7 @@ func (a *app) dryRun(ctx context.Context, st *store.Store, x store.Extractor, sp
 		fmt.Fprintf(a.stdout, "would replace %s; %d more stay: they were handed over, or are claimed\n", plural(e.Replaced, "candidate"), e.Kept)
 	}
 	if x.AsksModel() {
-		tokens := "unknown: there is no call to go by"
+		tokens := "unknown: there is no call to go by, a run with --limit 20 makes some"
 		if e.TokensIn != nil {
 			tokens = fmt.Sprintf("about %d in, %d out", *e.TokensIn, *e.TokensOut)
 		}
@@ -121,7 +136,7 @@ func (a *app) confirmRun(ctx context.Context, st *store.Store, x store.Extractor
 // preview shows the candidates of the captures that a run would take.
 func (a *app) preview(ctx context.Context, st *store.Store, cfg jobs.Config, x store.Extractor, spec store.NewRun) error {
 	for _, slot := range cfg.Slots {
-		if slot.ID == x.ID {
+		if slot.ID == x.ID && slot.Extractor != nil {
 			ids, err := st.Picks(ctx, spec)
 			if err != nil {
 				return err
@@ -129,7 +144,7 @@ func (a *app) preview(ctx context.Context, st *store.Store, cfg jobs.Config, x s
 			return a.previewOf(ctx, st, slot, ids)
 		}
 	}
-	return fmt.Errorf("the %s extractor is not configured here: nothing can be shown of it", x.Name)
+	return fmt.Errorf("--print cannot ask the %s extractor: run it with --limit, then `backfill show CAPTURE`", x.Name)
 }
 
 func (a *app) previewOf(ctx context.Context, st *store.Store, slot jobs.Slot, ids []int64) error {

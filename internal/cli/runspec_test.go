@@ -122,12 +122,15 @@ func TestRunPrice(t *testing.T) {
 
 	d.cli("run", "--extractor", "llm", "--reprocess", "stale").fails(1, "extracting 2 captures again replaces 0 candidates; its cost is unknown: add --yes")
 	out := d.cli("run", "--extractor", "llm", "--reprocess", "stale", "--dry-run").ok().out
-	require.Contains(t, out, "tokens: unknown: there is no call to go by\ncost: unknown\n")
+	require.Contains(t, out, "tokens: unknown: there is no call to go by, a run with --limit 20 makes some\ncost: unknown\n")
 	dry := d.cli("run", "--extractor", "llm", "--dry-run", "--json").ok().object()
 	require.Nil(t, dry["tokens_in"])
 	require.Nil(t, dry["cost"])
 
-	d.exec(`insert into backfill.llm_call (capture_id, class, prompt_tokens, completion_tokens, cost_microusd) values (1, 'ok', 900, 100, 250000)`)
+	d.exec(`insert into backfill.llm_call (capture_id, class, prompt_tokens, completion_tokens, cost_microusd, prompt_version) values (1, 'ok', 900, 100, 250000, 'm/1')`)
+	require.Contains(t, d.cli("run", "--extractor", "llm", "--dry-run").ok().out, "tokens: about 900 in, 100 out\ncost: unknown\n", "another model")
+	d.exec("update backfill.llm_call set prompt_version = 'm/2'")
+	d.cli("run", "--extractor", "llm", "--print", "--limit", "1").fails(1, "backfill show CAPTURE")
 	d.cli("run", "--extractor", "llm", "--reprocess", "stale").fails(1, "its cost is about $0.50: add --yes")
 	require.Contains(t, d.cli("run", "--extractor", "llm", "--dry-run").ok().out, "tokens: about 900 in, 100 out\ncost: about $0.25\n")
 	require.Zero(t, query[int64](d, "select count(*) from backfill.run"))
@@ -135,6 +138,17 @@ func TestRunPrice(t *testing.T) {
 	require.Zero(t, d.cli("run", "--extractor", "llm", "--reprocess", "stale", "--yes").code)
 	require.Zero(t, d.cli("run", "--extractor", "llm").code, "what only adds is not asked about")
 	require.Zero(t, d.cli("run", "--extractor", "llm", "--reprocess", "stale").code, "nor is nothing")
+}
+
+// Where no call of this version tells, the configured price does.
+func TestRunConfiguredPrice(t *testing.T) {
+	t.Setenv("BACKFILL_LLM_MODEL", "m")
+	t.Setenv("BACKFILL_LLM_PRICES", "m=100/1000")
+	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+	d := dated(t, 3)
+	d.exec("update backfill.extractor set version = 'm/2' where id = 2")
+	d.exec("insert into backfill.llm_call (capture_id, class, prompt_tokens, completion_tokens) values (1, 'ok', 1000, 100)")
+	require.Contains(t, d.cli("run", "--extractor", "llm", "--dry-run").ok().out, "tokens: about 3000 in, 300 out\ncost: about $0.60\n")
 }
 
 // TestSet changes a run, and its story says so.
