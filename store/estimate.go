@@ -22,9 +22,9 @@ type Estimate struct {
 // and writes nothing.
 func (s *Store) Estimate(ctx context.Context, r NewRun) (Estimate, error) {
 	var e Estimate
-	err := s.walk(ctx, r, func(sc *scope, w span, most int64) (t taken, err error) {
+	err := s.walk(ctx, r, func(tx pgx.Tx, sc *scope, w span, most int64) (t taken, err error) {
 		var bytes, replaced, kept int64
-		err = s.pool.QueryRow(ctx, sc.pick(w, `
+		err = tx.QueryRow(ctx, sc.pick(w, `
 			select count(*), coalesce(min(p.id), 0), coalesce(max(p.id), 0), coalesce(sum(octet_length(i.text)), 0), `+candidatesOfPicked(sc)+`
 			from picked p join backfill.intake i on i.id = p.id`), sc.args(w, most)).
 			Scan(&t.n, &t.first, &t.last, &bytes, &replaced, &kept)
@@ -50,8 +50,8 @@ func candidatesOfPicked(sc *scope) string {
 // Picks lists the captures that a run would take, in its order.
 func (s *Store) Picks(ctx context.Context, r NewRun) ([]int64, error) {
 	var all []int64
-	err := s.walk(ctx, r, func(sc *scope, w span, most int64) (taken, error) {
-		rows, err := s.pool.Query(ctx, sc.pick(w, " select id from picked order by id "+sc.direction()), sc.args(w, most))
+	err := s.walk(ctx, r, func(tx pgx.Tx, sc *scope, w span, most int64) (taken, error) {
+		rows, err := tx.Query(ctx, sc.pick(w, " select id from picked order by id "+sc.direction()), sc.args(w, most))
 		if err != nil {
 			return taken{}, err
 		}
@@ -66,8 +66,11 @@ func (s *Store) Picks(ctx context.Context, r NewRun) ([]int64, error) {
 	return all, err
 }
 
+// taking is one step: it says what was taken of a stretch.
+type taking func(tx pgx.Tx, sc *scope, w span, most int64) (taken, error)
+
 // walk takes the steps of the planner.
-func (s *Store) walk(ctx context.Context, r NewRun, take func(*scope, span, int64) (taken, error)) error {
+func (s *Store) walk(ctx context.Context, r NewRun, take taking) error {
 	sc, err := s.scopeOf(ctx, r)
 	if err != nil {
 		return err
@@ -75,21 +78,29 @@ func (s *Store) walk(ctx context.Context, r NewRun, take func(*scope, span, int6
 	return s.walkScope(ctx, sc, step, take)
 }
 
-func (s *Store) walkScope(ctx context.Context, sc *scope, r reach, take func(*scope, span, int64) (taken, error)) error {
-	for {
-		w, err := sc.next(ctx, s.pool, r.look)
-		if err != nil {
-			return wrap("counting captures", err)
-		}
-		most := sc.most(r.take)
-		t, err := take(sc, w, most)
-		if err != nil {
-			return wrap("counting captures", err)
-		}
-		if sc.advance(w, most, t) {
+func (s *Store) walkScope(ctx context.Context, sc *scope, r reach, take taking) error {
+	for end := false; !end; {
+		err := s.inTx(ctx, func(tx pgx.Tx) error {
+			if err := byIndex(ctx, tx); err != nil {
+				return err
+			}
+			w, err := sc.next(ctx, tx, r.look)
+			if err != nil {
+				return err
+			}
+			most := sc.most(r.take)
+			t, err := take(tx, sc, w, most)
+			if err != nil {
+				return err
+			}
+			end = sc.advance(w, most, t)
 			return nil
+		})
+		if err != nil {
+			return wrap("counting captures", err)
 		}
 	}
+	return nil
 }
 
 // Pace is what the latest work of a slot took. Nil is unknown: there was none.

@@ -68,6 +68,9 @@ func (s *Store) failRun(ctx context.Context, run int64, reason string) error {
 // plan takes one step. Batches are numbered in the run's order, which is the order
 // in which they are claimed.
 func (s *scope) plan(ctx context.Context, tx pgx.Tx, r reach) (more bool, err error) {
+	if err := byIndex(ctx, tx); err != nil {
+		return false, wrap("planning", err)
+	}
 	w, err := s.next(ctx, tx, r.look)
 	if err != nil {
 		return false, wrap("planning", err)

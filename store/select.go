@@ -97,7 +97,7 @@ type reach struct{ look, take int }
 // step is such that it takes a fraction of a second: a pause waits for it.
 //
 //nolint:gochecknoglobals // a constant
-var step = reach{look: 200_000, take: 50_000}
+var step = reach{look: 50_000, take: 50_000}
 
 // span is a stretch of capture ids, both ends included.
 type span struct {
@@ -108,15 +108,16 @@ type span struct {
 	last bool
 }
 
-// querier is a pool or a transaction.
-type querier interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+// byIndex has a step go through the indexes, which where they are vacuumed it need
+// not leave, and leaves the other cores to live turns.
+func byIndex(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, "set local enable_seqscan = off; set local enable_bitmapscan = off; set local max_parallel_workers_per_gather = 0")
+	return err
 }
 
 // next is the stretch to look at after upto, in the run's order. It is empty at the
 // end.
-func (s *scope) next(ctx context.Context, q querier, look int) (span, error) {
+func (s *scope) next(ctx context.Context, tx pgx.Tx, look int) (span, error) {
 	if s.ids != nil {
 		return s.nextIDs(look), nil
 	}
@@ -129,7 +130,7 @@ func (s *scope) next(ctx context.Context, q querier, look int) (span, error) {
 	}
 	var w span
 	var n int
-	err := q.QueryRow(ctx, "select coalesce(min(id), 1), coalesce(max(id), 0), count(*) from ("+sql+") w", upto, look).Scan(&w.low, &w.high, &n)
+	err := tx.QueryRow(ctx, "select coalesce(min(id), 1), coalesce(max(id), 0), count(*) from ("+sql+") w", upto, look).Scan(&w.low, &w.high, &n)
 	if err != nil {
 		return w, err
 	}
@@ -243,7 +244,10 @@ func (s *scope) pick(w span, query string) string {
 		    select b.id from base b`
 	f := s.filter
 	if !f.Since.IsZero() || !f.Until.IsZero() || len(f.Sources) > 0 || s.kind == KindNightly {
-		sql += " join backfill.intake i on i.id = b.id"
+		// One look at the capture for each that is left. Left to itself, the database
+		// would rather read all of intake.
+		sql += ` cross join lateral (
+		        select i.created_at, i.occurred_at, i.source from backfill.intake i where i.id = b.id offset 0) i`
 	}
 	sql += " where true"
 	if s.kind == KindNightly {
