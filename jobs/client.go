@@ -100,6 +100,9 @@ const (
 	maxTextBytes = 8 << 20
 	// flushBytes of results are held before they are written.
 	flushBytes = 8 << 20
+	// flushAfter so long they are written anyway: a slow extractor, or a slow
+	// database, gets smaller transactions.
+	flushAfter = 5 * time.Second
 	// crashClaims of a capture that stands alone, all of which ended with the
 	// worker, make it a crasher. The first may have been among others; that
 	// workers were killed for other reasons at that very moment twice more is

@@ -81,10 +81,10 @@ func (g *group) share() (works []store.Work, owner map[int64]int, todo []int64) 
 	return works, owner, todo
 }
 
-// extract fills works with the results of todo, until there is enough to write or
-// the client stops, and returns what is left.
+// extract fills works with the results of todo, until there is enough to write, it
+// has taken long enough, or the client stops, and returns what is left.
 func (g *group) extract(ctx context.Context, works []store.Work, owner map[int64]int, todo []int64) (rest []int64, err error) {
-	size, next := 0, 0
+	size, next, until := 0, 0, time.Now().Add(flushAfter)
 	gone := func(upto int64) {
 		for ; next < len(todo) && todo[next] < upto; next++ {
 			w := &works[owner[todo[next]]]
@@ -95,7 +95,7 @@ func (g *group) extract(ctx context.Context, works []store.Work, owner map[int64
 		if err != nil {
 			return nil, err
 		}
-		if size >= flushBytes || g.stopped(ctx) {
+		if size >= flushBytes || time.Now().After(until) && next > 0 || g.stopped(ctx) {
 			return todo[next:], nil
 		}
 		gone(capture.ID) // deleted since

@@ -201,7 +201,7 @@ func (s *Store) LoseCall(ctx context.Context, l Lease) error {
 // ExhaustRun ends a run whose budget is spent, until it is resumed.
 func (s *Store) ExhaustRun(ctx context.Context, run int64, reason string) error {
 	if _, err := s.pool.Exec(ctx, `
-		update backfill.run set state = 'budget_exhausted', error = $2 where id = $1 and state = 'running'`, run, reason); err != nil {
+		update backfill.run set state = 'budget_exhausted', error = $2 where id = $1 and state in ('planning', 'running')`, run, reason); err != nil {
 		return wrap("ending the run", err)
 	}
 	return nil

@@ -90,12 +90,39 @@ func (s *Store) ask(ctx context.Context, sql string) (yes bool, err error) {
 	return yes, nil
 }
 
-// Held says why backfills are held at the moment; empty if they are not.
-func (s *Store) Held(ctx context.Context) (string, error) {
-	var reason string
-	err := s.pool.QueryRow(ctx, "select reason from backfill.hold where seen_at > now() - interval '1 minute'").Scan(&reason)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return "", wrap("asking whether backfills are held", err)
+// Blocked is why nothing of a run may be claimed now.
+type Blocked struct {
+	// Working is set while a batch of it is in hand: then nothing is blocked.
+	Working bool `db:"working"`
+	// StopReason and StopFix are its slot's, where that is stopped.
+	StopReason *string `db:"stop_reason"`
+	StopFix    *string `db:"stop_fix"`
+	// Hold is why all backfills are held.
+	Hold *string `db:"hold"`
+	// Error is why its next batch was put off, and Again how long that will take.
+	Error *string        `db:"error"`
+	Again *time.Duration `db:"again"`
+}
+
+// Blocked says why a run does not move.
+func (s *Store) Blocked(ctx context.Context, run int64) (Blocked, error) {
+	b, err := collect[Blocked](ctx, s, "asking what holds the run up", `
+		select exists (select from backfill.batch l where l.run_id = r.id and l.state = 'leased' and l.due > now()) as working,
+		       e.stop_reason, e.stop_fix,
+		       (select h.reason from backfill.hold h where h.seen_at > now() - interval '1 minute') as hold,
+		       p.error, p.due - now() as again
+		from backfill.run r
+		join backfill.extractor e on e.id = r.extractor_id
+		left join lateral (
+			select b.error, b.due from backfill.batch b
+			where b.run_id = r.id and b.state = 'pending' and b.due < 'infinity' order by b.due, b.id limit 1
+		) p on p.due > now()
+		where r.id = $1`, run)
+	if err != nil {
+		return Blocked{}, err
 	}
-	return reason, nil
+	if len(b) == 0 {
+		return Blocked{}, ErrNoRun
+	}
+	return b[0], nil
 }

@@ -81,7 +81,7 @@ func TestDeadline(t *testing.T) {
 	require.Equal(t, "deadline_reached", b.run(run).State)
 
 	b.set(run, `{"deadline": "2999-01-01T06:00:00Z"}`)
-	require.NoError(t, b.store.ResumeRun(t.Context(), run, "me"))
+	require.NoError(t, b.store.ResumeRun(t.Context(), run, Change{Who: "me"}))
 	require.Len(t, b.claim(10), 5)
 	b.set(run, `{"deadline": "2020-01-01T06:00:00Z"}`)
 	_, err = b.store.Sweep(t.Context())
@@ -93,16 +93,21 @@ func TestDeadline(t *testing.T) {
 func TestRegulate(t *testing.T) {
 	t.Parallel()
 	b := planned(t, 10)
-	b.planAll()
+	run := b.planAll()
 	b.exec(`insert into backfill.batch (extractor_id, version, prio, captures, ids)
 		values (1, $1, 0, 1, '{[1,1]}'), (1, $1, 1, 1, '{[2,2]}')`, testVersion)
 	ctx := t.Context()
 	hold := func(th Thresholds) string {
 		reason, err := b.store.Regulate(ctx, th)
 		require.NoError(t, err)
-		held, err := b.store.Held(ctx)
+		blocked, err := b.store.Blocked(ctx, run)
 		require.NoError(t, err)
-		require.Equal(t, reason, held)
+		require.False(t, blocked.Working)
+		if reason == "" {
+			require.Nil(t, blocked.Hold)
+		} else {
+			require.Equal(t, reason, *blocked.Hold)
+		}
 		return reason
 	}
 	require.Empty(t, hold(Thresholds{Transaction: time.Hour, ReplicaLag: time.Second, Autovacuum: true, SQL: "select false"}))
@@ -110,8 +115,6 @@ func TestRegulate(t *testing.T) {
 	require.Equal(t, PrioLive, b.claim(10)[0].Prio)
 	require.Equal(t, PrioRetry, b.claim(10)[0].Prio)
 	require.Empty(t, b.claim(10))
-	b.exec("update backfill.hold set seen_at = now() - interval '2 minutes'")
-	require.Len(t, b.claim(1), 1, "whoever held it is gone")
 
 	tx, err := b.pool.Begin(ctx)
 	require.NoError(t, err)
@@ -119,7 +122,11 @@ func TestRegulate(t *testing.T) {
 	require.Contains(t, hold(Thresholds{Transaction: time.Nanosecond}), "a transaction is open")
 	require.Empty(t, b.claim(10))
 	require.NoError(t, tx.Rollback(ctx))
-	require.Empty(t, hold(Thresholds{}))
+	b.exec("update backfill.hold set seen_at = now() - interval '2 minutes'")
+	require.Len(t, b.claim(1), 1, "whoever held it is gone")
+	require.NotEmpty(t, func() string { r, _ := b.store.Regulate(ctx, Thresholds{SQL: "select true"}); return r }())
+	_, err = b.store.Regulate(ctx, Thresholds{})
+	require.NoError(t, err)
 	require.Len(t, b.claim(10), 4)
 }
 
@@ -134,4 +141,44 @@ func TestRegulateBadSQL(t *testing.T) {
 		require.Empty(t, reason)
 	}
 	require.Equal(t, int64(2), query[int64](b, "select count(*) from backfill.intake"))
+}
+
+// A run with more failures than it may have fails, from fifty results on; what is
+// left of it is not worked, and found by a later run.
+func TestMaxErrorRate(t *testing.T) {
+	t.Parallel()
+	b := planned(t, 200)
+	run := b.planAll()
+	b.set(run, `{"max_error_rate": 0.2}`)
+	work := func(n int, outcome Outcome) {
+		for range n {
+			batch := b.claim(1)[0]
+			w := Work{Lease: batch.Lease, RunID: batch.RunID}
+			for _, id := range batch.IDs {
+				w.Results = append(w.Results, Result{
+					CaptureID: id, Outcome: outcome, Hash: query[string](b, "select content_hash from backfill.intake where id = $1", id),
+				})
+			}
+			_, err := b.store.Write(t.Context(), Write{Extractor: 1, Version: testVersion, Works: []Work{w}, MaxAttempts: 1})
+			require.NoError(t, err)
+			require.NoError(t, b.store.SettleRun(t.Context(), run))
+		}
+	}
+	work(10, Panic) // all of twenty
+	require.Equal(t, "running", b.run(run).State, "too few to tell")
+	work(14, Empty)
+	held := b.claim(1)[0]
+	require.Equal(t, "running", b.run(run).State)
+	work(1, Empty) // 20 of 50
+	require.Equal(t, "failed", b.run(run).State)
+	require.Equal(t, "20 of 50 results were failures: over max-error-rate", *b.run(run).Error)
+	require.Empty(t, b.claim(10))
+
+	// What was in hand is not left open, whether its worker comes back or not.
+	b.exec("update backfill.batch set due = now() - interval '1 second' where id = $1", held.BatchID)
+	_, err := b.store.Sweep(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, query[int64](b, "select count(*) from backfill.batch where due is not null"))
+	again := b.planAll()
+	require.Equal(t, int64(150), b.run(again).Total)
 }

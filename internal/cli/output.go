@@ -52,6 +52,14 @@ func table(w io.Writer, header string, fill func(row func(cells ...any))) error 
 	return nil
 }
 
+// orZero is the zero value where there is none.
+func orZero[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
 // deref shows a missing value as a dash.
 func deref[T any](p *T) any {
 	if p == nil {

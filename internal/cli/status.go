@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -108,9 +109,8 @@ func (w *runWatch) show(ctx context.Context, st *store.Store) (end bool, err err
 		w.rate, eta = 0, 0 // it rests
 	}
 	reason := ""
-	if !run.Finished() && w.rate == 0 {
-		reason, err = stall(ctx, st, run)
-		if err != nil {
+	if !run.Finished() {
+		if reason, err = stall(ctx, st, run, w.rate); err != nil {
 			return false, err
 		}
 	}
@@ -166,8 +166,8 @@ func (w *runWatch) pace(run store.Run) time.Duration {
 	return time.Duration(float64(run.Total-run.Done) / w.rate * float64(time.Second))
 }
 
-// stall says why a run is not moving.
-func stall(ctx context.Context, st *store.Store, run store.Run) (string, error) {
+// stall says why a run is not moving, or why nothing of it is in hand.
+func stall(ctx context.Context, st *store.Store, run store.Run, rate float64) (string, error) {
 	if run.State != "running" && run.State != "planning" {
 		events, err := st.Events(ctx, run.ID)
 		if err != nil {
@@ -178,7 +178,23 @@ func stall(ctx context.Context, st *store.Store, run store.Run) (string, error) 
 				return run.State + " by " + oneLine(e.Who, 100), nil
 			}
 		}
-		return run.State, nil
+		return cmp.Or(orZero(run.Error), run.State), nil
+	}
+	b, err := st.Blocked(ctx, run.ID)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case b.Working:
+		return "", nil
+	case b.StopReason != nil:
+		return fmt.Sprintf("%s is stopped: %s → %s", run.Extractor, *b.StopReason, deref(b.StopFix)), nil
+	case b.Hold != nil:
+		return "held: " + *b.Hold, nil
+	case b.Error != nil:
+		return fmt.Sprintf("%s; again in %s", *b.Error, b.Again.Round(time.Second)), nil
+	case rate > 0:
+		return "", nil
 	}
 	h, err := st.Health(ctx)
 	if err != nil {

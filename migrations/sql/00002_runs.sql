@@ -121,6 +121,9 @@ begin
     if new.state in ('succeeded', 'finished_with_errors', 'cancelled', 'failed') then
         new.finished_at := now();
     end if;
+    if new.state in ('planning', 'running') then
+        new.error := null; -- what stopped it before
+    end if;
     case
         when new.state in ('planning', 'running') then
             update backfill.batch set due = now() where run_id = new.id and state = 'pending' and due = 'infinity';
@@ -172,6 +175,33 @@ begin
 end $$;
 -- +goose StatementEnd
 
+-- fail_run ends a run with more failures than its max_error_rate allows, from fifty
+-- results on. Says whether it did.
+-- +goose StatementBegin
+create function backfill.fail_run(p_run bigint) returns boolean
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    v_rate   numeric;
+    v_failed bigint;
+    v_all    bigint;
+begin
+    select (settings->'max_error_rate')::numeric into v_rate
+    from backfill.run where id = p_run and state in ('planning', 'running');
+    if v_rate is null then
+        return false;
+    end if;
+    select coalesce(sum(o.value::bigint) filter (where o.key not in ('staged', 'empty', 'skipped')), 0), coalesce(sum(o.value::bigint), 0)
+    into v_failed, v_all
+    from backfill.batch b, jsonb_each_text(b.outcomes) o where b.run_id = p_run;
+    if v_all < 50 or v_failed <= v_rate * v_all then
+        return false;
+    end if;
+    update backfill.run set state = 'failed', error = format('%s of %s results were failures: over max-error-rate', v_failed, v_all)
+    where id = p_run and state in ('planning', 'running');
+    return found;
+end $$;
+-- +goose StatementEnd
+
 -- settle_run moves a run on that has come to rest: running without an open batch
 -- it has ended (a capture that waits for its next attempt does not hold it up);
 -- pausing or cancelling without a leased one it has paused or is cancelled. Says
@@ -188,6 +218,9 @@ declare
     v_state   text;
     v_workers text;
 begin
+    if backfill.fail_run(p_run) then
+        return true;
+    end if;
     if not p_force and exists (select from backfill.batch b where b.run_id = p_run and b.state = 'leased' and b.due > now()) then
         return false;
     end if;
@@ -220,6 +253,13 @@ begin
         update backfill.run set state = case v_state when 'pausing' then 'paused' else 'cancelled' end where id = p_run;
         return true;
     end if;
+    if v_state in ('failed', 'cancelled', 'succeeded', 'finished_with_errors') then
+        -- What was in hand when it ended is not taken up again.
+        update backfill.batch set state = 'pending', due = 'infinity'
+        where run_id = p_run and state = 'leased' and due <= now();
+        perform backfill.drop_batches(p_run);
+        return false;
+    end if;
     if v_state is distinct from 'running'
        or exists (select from backfill.batch b where b.run_id = p_run and b.due is not null) then
         return false;
@@ -238,13 +278,13 @@ end $$;
 -- +goose StatementEnd
 
 revoke execute on function backfill.draw, backfill.who, backfill.wake_planner, backfill.run_created, backfill.run_changed,
-    backfill.run_set, backfill.drop_batches, backfill.settle_run from public;
+    backfill.run_set, backfill.drop_batches, backfill.fail_run, backfill.settle_run from public;
 
 -- +goose Down
 drop trigger run_set on backfill.run;
 drop trigger run_changed on backfill.run;
 drop trigger run_created on backfill.run;
-drop function backfill.settle_run, backfill.drop_batches, backfill.run_set, backfill.run_changed, backfill.run_created,
+drop function backfill.settle_run, backfill.fail_run, backfill.drop_batches, backfill.run_set, backfill.run_changed, backfill.run_created,
     backfill.wake_planner, backfill.who;
 drop table backfill.run_event;
 drop table backfill.run_edge;

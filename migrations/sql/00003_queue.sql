@@ -303,7 +303,9 @@ begin
 
     update backfill.run set state = 'deadline_reached'
     where state in ('planning', 'running') and (settings->>'deadline')::timestamptz <= now();
-    perform backfill.settle_run(r.id) from backfill.run r where r.finished_at is null;
+    perform backfill.settle_run(r.id) from backfill.run r
+    where r.finished_at is null
+       or r.id in (select b.run_id from backfill.batch b where b.due is not null and b.run_id is not null);
 
     -- A stopped slot is probed every ten minutes, by a worker that has it.
     with due as (
