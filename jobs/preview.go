@@ -9,8 +9,18 @@ import (
 // MaxTextBytes is the longest text that is extracted.
 const MaxTextBytes = maxTextBytes
 
-// Preview extracts one capture as a worker would, redaction included, and writes
-// nothing.
-func Preview(ctx context.Context, s Slot, c store.Capture) store.Result {
-	return (&slot{Slot: s}).result(ctx, c)
+// Preview extracts a capture as a worker would, redaction included, and writes
+// nothing. A model is asked once, past the limits of budgets.
+type Preview func(context.Context, store.Capture) store.Result
+
+// NewPreview prepares the slot's extractor or model.
+func NewPreview(s Slot) (Preview, error) {
+	if s.Model != nil {
+		x, err := s.Model(nil)
+		if err != nil {
+			return nil, err
+		}
+		s.Extractor = x
+	}
+	return (&slot{Slot: s}).result, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -13,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/justfortytwo/backfill/extract"
+	"github.com/justfortytwo/backfill/extract/llm"
 	"github.com/justfortytwo/backfill/internal/redact"
 	"github.com/justfortytwo/backfill/store"
 )
@@ -39,6 +41,9 @@ func (s *slot) extract(ctx context.Context, c store.Capture, by extract.Salience
 	found, err := by.ExtractSalient(ctx, turn(c), s.Options)
 	if err != nil {
 		r.Outcome, r.Error, r.Retry = store.ProviderError, fmt.Sprintf("%T", err), true
+		if bad, ok := errors.AsType[*llm.Error](err); ok { // whose text is about the failure alone
+			r.Error = bad.Error()
+		}
 		return r
 	}
 	n := 0

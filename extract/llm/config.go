@@ -173,6 +173,16 @@ func (c Config) Unpriced() bool {
 	return c.Prices.Cost(c.Model, extract.Usage{PromptTokens: &none, CompletionTokens: &none}) == nil
 }
 
+// Rough estimates the tokens of prompts and answers for so many turns with so many
+// bytes of text together, before there is any call to go by: four bytes a token for
+// prompt, schema and text, and 100 tokens an answer (225 answers recorded from a
+// model had 67 on average, to turns of 185 bytes and without evidence).
+func (c Config) Rough(turns, bytes int64) (prompt, answer int64) {
+	const frame = 200 // bytes around a turn
+	each := int64(len(c.withDefaults().SystemPrompt) + len(extract.Schema()) + frame)
+	return (turns*each + bytes) / 4, turns * 100
+}
+
 // base parses BaseURL. Its errors do not quote it: it may hold a password.
 func (c Config) base() (*url.URL, error) {
 	u, err := url.Parse(c.BaseURL)

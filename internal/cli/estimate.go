@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/justfortytwo/backfill/extract"
+	"github.com/justfortytwo/backfill/internal/config"
 	"github.com/justfortytwo/backfill/jobs"
 	"github.com/justfortytwo/backfill/store"
 )
@@ -18,6 +19,8 @@ type estimate struct {
 	store.Estimate
 	TokensIn  *int64 `json:"tokens_in"`
 	TokensOut *int64 `json:"tokens_out"`
+	// Rough is set where there were no calls of the slot to go by.
+	Rough bool `json:"rough"`
 	// Cost is in US dollars.
 	Cost    *float64 `json:"cost"`
 	Minutes *float64 `json:"minutes"`
@@ -41,16 +44,16 @@ func (a *app) estimate(ctx context.Context, st *store.Store, e store.Extractor, 
 		out.TokensIn, out.TokensOut, out.Cost = new(int64), new(int64), new(float64)
 		return out, nil
 	}
-	out.TokensIn, out.TokensOut = pace.Tokens(out.Estimate)
+	if out.TokensIn, out.TokensOut = pace.Tokens(out.Estimate); out.TokensIn == nil {
+		in, answers := a.cfg.LLM.Rough(out.Captures, out.Bytes)
+		out.TokensIn, out.TokensOut, out.Rough = &in, &answers, true
+	}
 	out.Cost = a.cost(out, pace)
 	return out, nil
 }
 
 // cost goes by what calls of this version cost, or else by the configured price.
 func (a *app) cost(e estimate, pace store.Pace) *float64 {
-	if e.TokensIn == nil {
-		return nil
-	}
 	if pace.MicroUSDPerToken != nil {
 		cost := float64(*e.TokensIn+*e.TokensOut) * *pace.MicroUSDPerToken / 1e6
 		return &cost
@@ -69,6 +72,12 @@ func (e estimate) costs() string {
 	if e.Cost == nil {
 		return "unknown"
 	}
+	if *e.Cost > 0 && *e.Cost < 0.01 {
+		return "under $0.01"
+	}
+	if e.Rough {
+		return fmt.Sprintf("roughly $%.2f", *e.Cost)
+	}
 	return fmt.Sprintf("about $%.2f", *e.Cost)
 }
 
@@ -86,9 +95,9 @@ func (a *app) dryRun(ctx context.Context, st *store.Store, x store.Extractor, sp
 		fmt.Fprintf(a.stdout, "would replace %s; %d more stay: they were handed over, or are claimed\n", plural(e.Replaced, "candidate"), e.Kept)
 	}
 	if x.AsksModel() {
-		tokens := "unknown: there is no call to go by, a run with --limit 20 makes some"
-		if e.TokensIn != nil {
-			tokens = fmt.Sprintf("about %d in, %d out", *e.TokensIn, *e.TokensOut)
+		tokens := fmt.Sprintf("about %d in, %d out", *e.TokensIn, *e.TokensOut)
+		if e.Rough {
+			tokens = fmt.Sprintf("roughly %d in, %d out: there is no call to go by, a run with --limit 20 makes some", *e.TokensIn, *e.TokensOut)
 		}
 		fmt.Fprintf(a.stdout, "tokens: %s\ncost: %s\n", tokens, e.costs())
 	}
@@ -136,23 +145,27 @@ func (a *app) confirmRun(ctx context.Context, st *store.Store, x store.Extractor
 // preview shows the candidates of the captures that a run would take.
 func (a *app) preview(ctx context.Context, st *store.Store, cfg jobs.Config, x store.Extractor, spec store.NewRun) error {
 	for _, slot := range cfg.Slots {
-		if slot.ID == x.ID && slot.Extractor != nil {
+		if slot.ID == x.ID {
 			ids, err := st.Picks(ctx, spec)
 			if err != nil {
 				return err
 			}
-			return a.previewOf(ctx, st, slot, ids)
+			preview, err := jobs.NewPreview(slot)
+			if err != nil {
+				return err
+			}
+			return a.previewOf(ctx, st, preview, ids)
 		}
 	}
-	return fmt.Errorf("--print cannot ask the %s extractor: run it with --limit, then `backfill show CAPTURE`", x.Name)
+	return fmt.Errorf("--print needs the %s extractor here: %w", x.Name, config.ErrNoModel)
 }
 
-func (a *app) previewOf(ctx context.Context, st *store.Store, slot jobs.Slot, ids []int64) error {
+func (a *app) previewOf(ctx context.Context, st *store.Store, preview jobs.Preview, ids []int64) error {
 	for c, err := range st.Captures(ctx, ids, jobs.MaxTextBytes) {
 		if err != nil {
 			return err
 		}
-		r := jobs.Preview(ctx, slot, c)
+		r := preview(ctx, c)
 		if a.json {
 			found := make([]extract.Candidate, len(r.Candidates))
 			for i, c := range r.Candidates {
@@ -167,7 +180,7 @@ func (a *app) previewOf(ctx context.Context, st *store.Store, slot jobs.Slot, id
 			continue
 		}
 		if len(r.Candidates) == 0 {
-			fmt.Fprintf(a.stdout, "%-8d %s\n", c.ID, r.Outcome)
+			fmt.Fprintf(a.stdout, "%-8d %s\n", c.ID, strings.TrimSpace(string(r.Outcome)+"  "+r.Error))
 		}
 		for _, f := range r.Candidates {
 			fmt.Fprintf(a.stdout, "%-8d %-10s %.2f  %s\n", c.ID, f.Kind, f.Salience, oneLine(f.Content, 200))

@@ -91,3 +91,33 @@ func TestDoctorAndCost(t *testing.T) { //nolint:paralleltest // sets the environ
 	require.InDelta(t, 0.0015, o["cost"], 1e-9)
 	d.cli("cost", "--days", "0").fails(2, "--days")
 }
+
+// A run that asks the model, from its price to its cost.
+func TestRunWithModel(t *testing.T) { //nolint:paralleltest // sets the environment
+	d := setup(t)
+	server := llmtest.New(t)
+	setModel(t, server)
+	d.cli("migrate", "up").ok()
+	d.cli("import", file(t, "turns.jsonl", decision, preference, smallTalk)).ok()
+	d.cli("run", "--local")
+
+	require.Regexp(t, `would take 3 captures in 1 batch, .*
+tokens: roughly \d+ in, 300 out: .*
+cost: under \$0\.01
+time: unknown`, d.cli("run", "--extractor", "llm", "--dry-run").ok().out)
+	require.Empty(t, server.Requests())
+	require.Regexp(t, `(?m)^1 +decision +0\.45  The team ships on Fridays$`, d.cli("run", "--extractor", "llm", "--print", "--limit", "1").ok().out)
+	require.Len(t, server.Requests(), 1)
+	require.Zero(t, query[int64](d, "select count(*) from backfill.extraction where extractor_id = 2"))
+
+	r := d.cli("run", "--extractor", "llm", "--local")
+	require.Zero(t, r.code, r.err)
+	require.Contains(t, r.out, "succeeded: 3 staged, 3 candidates")
+	require.Len(t, server.Requests(), 4)
+	run := d.cli("runs", "--json").ok().objects()[0]
+	require.Greater(t, run["cost"], 0.0)
+	require.Regexp(t, `tokens: about \d+ in, \d+ out\ncost: under \$0\.01`, d.cli("run", "--extractor", "llm", "--reprocess", "all", "--dry-run").ok().out)
+	d.cli("run", "--extractor", "llm", "--reprocess", "all", "--local").fails(1, "3 captures again replaces 3 candidates", "--yes")
+	require.Zero(t, d.cli("run", "--extractor", "llm", "--reprocess", "all", "--local", "--yes").code)
+	require.Len(t, server.Requests(), 7)
+}

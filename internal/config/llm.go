@@ -52,6 +52,9 @@ func (l LLM) config() llm.Config {
 	}
 }
 
+// Rough is [llm.Config.Rough].
+func (l LLM) Rough(turns, bytes int64) (prompt, answer int64) { return l.config().Rough(turns, bytes) }
+
 // Extractor asks the model, within the budget; nil is no budget.
 func (l LLM) Extractor(b llm.Budget) (*llm.Extractor, error) {
 	if l.Model == "" {
