@@ -186,6 +186,7 @@ type Client struct {
 	// done, with the attempt.
 	stopping chan struct{}
 	stop     sync.Once
+	notifier *notifier
 }
 
 // New prepares a client on a pool of at least [Config.Conns] connections.
@@ -195,12 +196,13 @@ func New(pool *pgxpool.Pool, cfg Config) (*Client, error) {
 		return nil, err
 	}
 	st := store.New(pool)
-	c := &Client{cfg: cfg, store: st, stopping: make(chan struct{})}
+	c := &Client{cfg: cfg, store: st, stopping: make(chan struct{}), notifier: &notifier{store: st, log: cfg.Logger, slots: map[string]bool{}}}
 
 	drain, err := newDrainWorker(st, cfg, c.stopping)
 	if err != nil {
 		return nil, err
 	}
+	drain.notifier = c.notifier
 	workers := river.NewWorkers()
 	river.AddWorker(workers, drain)
 	river.AddWorker(workers, &probeWorker{store: st, cfg: cfg, slots: drain.slots})
@@ -279,6 +281,7 @@ func (c *Client) Stop(ctx context.Context) error {
 	if err := c.river.Stop(ctx); err != nil {
 		return fmt.Errorf("stopping River: %w", err)
 	}
+	c.notifier.send()
 	return nil
 }
 

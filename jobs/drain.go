@@ -23,6 +23,7 @@ type drainWorker struct {
 	cfg      Config
 	slots    map[string]*slot
 	stopping <-chan struct{}
+	notifier *notifier
 }
 
 // slot is a Slot at work.

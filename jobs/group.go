@@ -146,6 +146,9 @@ func (w *drainWorker) write(ctx context.Context, slot *slot, works []store.Work)
 			Extractor: slot.ID, Version: slot.Version, Works: works, Entered: slot.model != nil,
 			MaxAttempts: w.cfg.MaxAttempts, Backoff: w.cfg.Backoff,
 		})
+		if err == nil && written.Candidates > 0 {
+			w.notifier.staged(slot.Name)
+		}
 		if err == nil || attempt == writeAttempts || !store.IsRetryable(err) {
 			return written, err
 		}

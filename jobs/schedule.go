@@ -32,7 +32,7 @@ type sweepArgs struct{}
 
 func (sweepArgs) Kind() string { return "sweep" }
 
-// sweepWorker finds due work that nobody announced.
+// sweepWorker finds due work, and candidates to hand over, that nobody announced.
 type sweepWorker struct {
 	river.WorkerDefaults[sweepArgs]
 	store *store.Store
@@ -43,7 +43,7 @@ type sweepWorker struct {
 func (w *sweepWorker) Work(ctx context.Context, _ *river.Job[sweepArgs]) error {
 	_, err := w.store.Regulate(ctx, w.hold)
 	_, sweepErr := w.store.Sweep(ctx)
-	return errors.Join(err, sweepErr)
+	return errors.Join(err, sweepErr, w.store.NotifyWaiting(ctx))
 }
 
 // planArgs is empty: what to plan is in the run rows.
