@@ -191,7 +191,7 @@ func keptFingerprints(ctx context.Context, tx pgx.Tx, extractor int16, priors ma
 	}
 	return fingerprints(ctx, tx, `
 		select s.capture_id, s.fingerprint
-		from backfill.staging s join backfill.extraction x using (capture_id, extractor_id)
+		from backfill.known_candidate s join backfill.extraction x using (capture_id, extractor_id)
 		where s.extractor_id = $1 and s.capture_id = any ($2) and s.ord <= x.claimed_upto`, extractor, captures)
 }
 
@@ -208,7 +208,7 @@ func stagedElsewhere(ctx context.Context, tx pgx.Tx, extractor int16, rows []row
 		return map[fingerprint]bool{}, nil
 	}
 	return fingerprints(ctx, tx, `
-		select s.capture_id, s.fingerprint from backfill.staging s
+		select s.capture_id, s.fingerprint from backfill.known_candidate s
 		where s.extractor_id <> $1 and s.capture_id = any ($2)`, extractor, captures)
 }
 
@@ -335,13 +335,19 @@ func noteFailures(ctx context.Context, tx pgx.Tx, w Write, rows []row) error {
 	return nil
 }
 
-// deleteCandidates removes candidates behind claimed_upto and their entities, and
-// counts them by capture. The entity index has no path by capture, so the nested
-// loop through staging.entities is not left to the planner.
+// deleteCandidates removes candidates behind claimed_upto, which nobody has taken,
+// and counts them by capture.
 func deleteCandidates(ctx context.Context, tx pgx.Tx, extractor int16, captures []int64) (map[int64]int, error) {
-	const doomed = `
+	return deleteWhere(ctx, tx, "s.ord > x.claimed_upto", extractor, captures)
+}
+
+// deleteWhere removes the candidates s, with the ledger row x, that fulfil a
+// condition, and their entities. The entity index has no path by capture, so the
+// nested loop through staging.entities is not left to the planner.
+func deleteWhere(ctx context.Context, tx pgx.Tx, which string, extractor int16, captures []int64) (map[int64]int, error) {
+	doomed := `
 		backfill.staging s join backfill.extraction x using (capture_id, extractor_id)
-		where s.extractor_id = $1 and s.capture_id = any ($2) and s.ord > x.claimed_upto`
+		where s.extractor_id = $1 and s.capture_id = any ($2) and ` + which
 	batch := &pgx.Batch{}
 	batch.Queue("set local enable_hashjoin = off")
 	batch.Queue("set local enable_mergejoin = off")
@@ -363,7 +369,7 @@ func deleteCandidates(ctx context.Context, tx pgx.Tx, extractor int16, captures 
 	batch.Queue("set local enable_mergejoin = on")
 	batch.Queue("set local enable_material = on")
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
-		return nil, wrap("removing replaced candidates", err)
+		return nil, wrap("removing candidates", err)
 	}
 	return removed, nil
 }

@@ -104,29 +104,6 @@ func (s *Store) Unfinished(ctx context.Context, extractor int16, version string)
 	return n, nil
 }
 
-// Fold sums up a slot's closed batches that belong to no run and ended longer ago
-// than age: one row takes their place, and v_status stays as it is.
-func (s *Store) Fold(ctx context.Context, extractor int16, age time.Duration) error {
-	_, err := s.pool.Exec(ctx, `
-		with old as (
-			delete from backfill.batch
-			where extractor_id = $1 and due is null and run_id is null and finished_at < now() - $2::interval
-			returning *
-		), sums as (
-			select key, sum(value::bigint) as n from old, jsonb_each_text(outcomes) group by key
-		)
-		insert into backfill.batch (extractor_id, version, prio, state, due, created_at, finished_at, captures,
-		    staged, empty, skipped, candidates, found, outcomes, ids)
-		select $1, max(version), 0, 'done', null, min(created_at), max(finished_at), sum(captures),
-		    sum(staged), sum(empty), sum(skipped), sum(candidates), sum(found),
-		    (select coalesce(jsonb_object_agg(key, n), '{}') from sums), '{}'
-		from old having count(*) > 0`, extractor, age)
-	if err != nil {
-		return wrap("folding batches", err)
-	}
-	return nil
-}
-
 // SettleRun moves a run on that has come to rest: to its end, or to paused or
 // cancelled where that was asked for.
 func (s *Store) SettleRun(ctx context.Context, run int64) error {

@@ -149,8 +149,9 @@ func (a *app) root() *cobra.Command {
 		},
 		Args: cobra.NoArgs,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if err := cmd.ValidateFlagGroups(); err != nil {
-				return err // cobra itself looks only after this
+			// cobra itself looks only after this
+			if err := errors.Join(cmd.ValidateRequiredFlags(), cmd.ValidateFlagGroups()); err != nil {
+				return err
 			}
 			a.began = true
 			a.cfg, err = config.Load(a.environ)
@@ -167,7 +168,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.migrateCmd(), a.importCmd(), a.extractCmd(), a.runCmd(), a.statusCmd(), a.runsCmd(),
 		a.pauseCmd(), a.resumeCmd(), a.cancelCmd(), a.setCmd(), a.retryCmd(), a.undoCmd(), a.failuresCmd(),
-		a.showCmd(), a.entitiesCmd(), a.doctorCmd(), a.costCmd(), a.demoCmd(), a.versionCmd(),
+		a.showCmd(), a.entitiesCmd(), a.pruneCmd(), a.doctorCmd(), a.costCmd(), a.demoCmd(), a.versionCmd(),
 	)
 	return root
 }

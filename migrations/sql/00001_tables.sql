@@ -115,6 +115,8 @@ create table backfill.batch (
     -- Claims without progress.
     attempts     integer not null default 0,
     captures     integer not null,
+    -- The batches it stands for: more than one after old ones were summed up.
+    batches      integer not null default 1,
     -- Net change to the ledger's done rows and to staging; v_status sums them.
     staged       integer not null default 0,
     empty        integer not null default 0,
@@ -164,6 +166,8 @@ create table backfill.extraction (
     -- claiming. Future: claimed until then.
     handoff_due     timestamptz,
     claim           bigint,
+    -- When candidates of it were taken over last.
+    handed_at       timestamptz,
     run_id          bigint,
     -- Information only: batch ids commit out of order.
     batch_id        bigint,
@@ -183,6 +187,9 @@ create table backfill.extraction (
     -- The extractor that stood in, where the slot's own could not.
     fallback        text,
     handed_to       text,
+    -- Fingerprints, by ord from 1 on, of candidates that were handed over and
+    -- pruned since: they are not staged again.
+    pruned          uuid[],
     primary key (capture_id, extractor_id)
 ) with (autovacuum_vacuum_insert_scale_factor = 0.05);
 create index extraction_retry on backfill.extraction (extractor_id, next_attempt_at) where state = 'retry';

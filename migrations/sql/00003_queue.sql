@@ -214,6 +214,8 @@ begin
     from unnest(v_ids) as c(id) cross join backfill.extractor e
     order by c.id, e.id
     on conflict (capture_id, extractor_id) do nothing;
+    -- Ledger rows before candidates, as workers do: or they and we wait for each other.
+    perform from backfill.extraction where capture_id = any (v_ids) order by capture_id, extractor_id for update;
     delete from backfill.entity t
     using (select s.capture_id, s.extractor_id, s.ord, unnest(s.entities) as entity
            from backfill.staging s where s.capture_id = any (v_ids)) s
@@ -223,10 +225,9 @@ begin
     with known as (
         select capture_id, extractor_id, state, outcome from backfill.extraction
         where capture_id = any (v_ids) and state <> 'deleted'
-        order by capture_id, extractor_id for update
     ), deleted as (
         update backfill.extraction x
-        set state = 'deleted', outcome = null, error = null, next_attempt_at = null, handoff_due = null, claim = null, updated_at = now()
+        set state = 'deleted', outcome = null, error = null, next_attempt_at = null, handoff_due = null, claim = null, pruned = null, updated_at = now()
         from known k where x.capture_id = k.capture_id and x.extractor_id = k.extractor_id
         returning k.extractor_id, case when k.state = 'done' then k.outcome end as was
     ), dropped as (

@@ -1,8 +1,17 @@
 -- Hand-off to the memory service. The lease lives on the ledger row, so staging
--- stays immutable. plpgsql with custom plans: as SQL functions these were seven
+-- stays immutable. What was handed over may be pruned once it is old. plpgsql with custom plans: as SQL functions these were seven
 -- times slower.
 
 -- +goose Up
+
+-- Every candidate that may not be staged again as it is: those that are there, and
+-- those that were pruned.
+create view backfill.known_candidate as
+select capture_id, extractor_id, ord, fingerprint from backfill.staging
+union all
+select x.capture_id, x.extractor_id, p.ord::smallint, p.fingerprint
+from backfill.extraction x, unnest(x.pruned) with ordinality p (fingerprint, ord)
+where x.pruned is not null;
 
 -- claim_candidates leases up to p_max captures for p_consumer and returns those
 -- of their candidates that were not handed over yet. Whoever does not
@@ -70,12 +79,13 @@ declare
     v_asked bigint := (select count(distinct c) from unnest(p_capture_ids) c);
 begin
     if p_capture_ids is null then
-        update backfill.extraction x set handed_upto = claimed_upto, claim = null, handoff_due = backfill.rearm(x)
+        update backfill.extraction x set handed_upto = claimed_upto, handed_at = now(), claim = null, handoff_due = backfill.rearm(x)
         where claim = p_claim;
         get diagnostics v_held = row_count;
     else
         with acked as (
-            update backfill.extraction x set handed_upto = claimed_upto, claim = null, handoff_due = backfill.rearm(x)
+            update backfill.extraction x
+            set handed_upto = claimed_upto, handed_at = now(), claim = null, handoff_due = backfill.rearm(x)
             where claim = p_claim and capture_id = any (p_capture_ids)
             returning capture_id
         )
@@ -109,3 +119,4 @@ revoke execute on function backfill.claim_candidates, backfill.rearm, backfill.a
 
 -- +goose Down
 drop function backfill.claim_candidates, backfill.ack_candidates, backfill.rearm, backfill.release;
+drop view backfill.known_candidate;

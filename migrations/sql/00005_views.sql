@@ -70,7 +70,7 @@ from backfill.run r
 join backfill.extractor e on e.id = r.extractor_id
 cross join lateral (
     -- Retries within the run (prio 1) are no further captures.
-    select count(*) filter (where b.prio = 2) as batches, count(*) filter (where b.due is not null) as open_batches,
+    select coalesce(sum(b.batches) filter (where b.prio = 2), 0)::bigint as batches, count(*) filter (where b.due is not null) as open_batches,
            coalesce(sum(b.captures) filter (where b.prio = 2), 0)::bigint as captures,
            coalesce(sum(backfill.size(b.ids)) filter (where b.prio = 2 and b.state <> 'done'), 0)::bigint as todo,
            coalesce(sum(b.found), 0)::bigint as candidates
