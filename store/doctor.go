@@ -47,3 +47,32 @@ func (s *Store) Health(ctx context.Context) (Health, error) {
 	}
 	return h[0], nil
 }
+
+// Overdue are captures that should have an outcome by now.
+type Overdue struct {
+	Captures int64         `db:"captures"`
+	Oldest   time.Duration `db:"oldest"`
+}
+
+// Overdue counts captures, in the care of the nightly, that were stored longer ago
+// than age and have no outcome yet: missing, queued, or waiting for another attempt.
+func (s *Store) Overdue(ctx context.Context, age time.Duration) (Overdue, error) {
+	o, err := collect[Overdue](ctx, s, "looking for old captures", `
+		with open as materialized (
+		    -- Without a look at the captures themselves: by index only.
+		    select i.id, e.id as extractor_id
+		    from backfill.intake i cross join backfill.extractor e
+		    where e.active_from is not null and e.version is not null
+		      and not exists (select from backfill.extraction x where x.capture_id = i.id and x.extractor_id = e.id)
+		    union all
+		    select x.capture_id, x.extractor_id from backfill.extraction x where x.state in ('retry', 'queued')
+		)
+		select count(distinct i.id) as captures, coalesce(max(now() - i.created_at), interval '0') as oldest
+		from open o join backfill.intake i on i.id = o.id
+		join backfill.extractor e on e.id = o.extractor_id and i.created_at >= e.active_from
+		where i.created_at < now() - $1::interval`, age)
+	if err != nil {
+		return Overdue{}, err
+	}
+	return o[0], nil
+}

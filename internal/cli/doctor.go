@@ -28,13 +28,19 @@ type finding struct {
 }
 
 func (a *app) doctorCmd() *cobra.Command {
-	return &cobra.Command{
+	maxAge := age(24 * time.Hour)
+	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check database, migrations, workers, stuck work and the model, and say what to do",
-		Args:  cobra.NoArgs,
+		Long: `Check database, migrations, workers, stuck work and, if one is configured, the
+model, which is asked for one tiny completion; and say what to do. It exits
+with status 1 if something is wrong, such as captures that have been without an
+outcome for too long, and with 0 if there are only warnings: run it from a
+scheduler that tells somebody.`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			failed := false
-			for _, f := range append(a.examine(cmd.Context()), a.probe(cmd.Context())...) {
+			for _, f := range append(a.examine(cmd.Context(), maxAge), a.probe(cmd.Context())...) {
 				failed = failed || f.Level == fails
 				if a.json {
 					if err := a.writeJSON(f); err != nil {
@@ -53,10 +59,12 @@ func (a *app) doctorCmd() *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().Var(&maxAge, "max-age", "how old a capture may be without an outcome, such as 2d or 12h")
+	return cmd
 }
 
 // examine stops at the first failure that makes what follows pointless.
-func (a *app) examine(ctx context.Context) []finding {
+func (a *app) examine(ctx context.Context, maxAge age) []finding {
 	pool, err := a.pool(ctx, 0)
 	if err != nil {
 		return []finding{{fails, "database", err.Error(), "point DATABASE_URL at a running Postgres, or start one: docker compose up -d db"}}
@@ -83,7 +91,17 @@ func (a *app) examine(ctx context.Context) []finding {
 	if err != nil {
 		return append(found, finding{fails, "tables", err.Error(), "backfill migrate up"})
 	}
-	return append(found, a.diagnose(health, statuses)...)
+	overdue, err := st.Overdue(ctx, time.Duration(maxAge))
+	if err != nil {
+		return append(found, finding{fails, "tables", err.Error(), ""})
+	}
+	found = append(found, a.diagnose(health, statuses)...)
+	if overdue.Captures > 0 {
+		return append(found, finding{fails, "age", fmt.Sprintf("%s older than %s without an outcome, the oldest %s old",
+			plural(overdue.Captures, "capture"), &maxAge, overdue.Oldest.Round(time.Minute)),
+			"backfill failures and backfill status say what holds them up; backfill run --local works them here"})
+	}
+	return append(found, finding{fine, "age", fmt.Sprintf("every capture older than %s has its outcome", &maxAge), ""})
 }
 
 func (a *app) diagnose(h store.Health, statuses []store.Status) []finding {
