@@ -110,8 +110,11 @@ func (w *nightlyWorker) Work(ctx context.Context, _ *river.Job[nightlyArgs]) err
 }
 
 // lastFire is the latest time at or before now at which the schedule fired, within
-// the last two days.
+// the last two days. It is read off a wall clock that never changes: a time that the
+// change to summer skips has come when the skipped hour is over, and one that comes
+// twice in autumn is the same.
 func lastFire(s cron.Schedule, now time.Time) (last time.Time, ok bool) {
+	now = time.Date(now.Year(), now.Month(), now.Day(), now.Hour(), now.Minute(), now.Second(), now.Nanosecond(), time.UTC)
 	for t := s.Next(now.Add(-48 * time.Hour)); !t.IsZero() && !t.After(now); t = s.Next(t) {
 		last, ok = t, true
 	}

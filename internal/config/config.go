@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/caarlos0/env/v11"
@@ -115,7 +116,7 @@ func (c Config) schedule() (cron.Schedule, error) {
 		return nil, nil //nolint:nilnil // no schedule is a valid one
 	}
 	s, err := cron.ParseStandard(c.Nightly)
-	if err != nil {
+	if err != nil || strings.Contains(c.Nightly, "TZ=") { // a zone has a variable of its own
 		return nil, fmt.Errorf("BACKFILL_NIGHTLY is %q: use cron's five fields, such as \"0 3 * * *\", or off", c.Nightly)
 	}
 	if s.Next(time.Now()).IsZero() {

@@ -96,6 +96,7 @@ func TestBadValues(t *testing.T) {
 		{"BACKFILL_MIN_SALIENCE", "high", ""},
 		{"BACKFILL_NIGHTLY", "at night", "cron's five fields"},
 		{"BACKFILL_NIGHTLY", "0 0 3 * * *", "cron's five fields"},
+		{"BACKFILL_NIGHTLY", "TZ=Asia/Tokyo 0 3 * * *", "cron's five fields"},
 		{"BACKFILL_TIME_ZONE", "Middle/Earth", "IANA name"},
 		{"BACKFILL_POLL_ONLY", "perhaps", ""},
 		{"BACKFILL_LOG_LEVEL", "loud", ""},
