@@ -19,14 +19,15 @@ var invariants = map[string]string{
 	"a ledger row without a capture that is no tombstone": `
 		select x.capture_id::text from backfill.extraction x
 		where x.state <> 'deleted' and not exists (select from backfill.intake i where i.id = x.capture_id)`,
-	"a candidate whose ledger row is neither done and staged nor a fallback's": `
+	"a candidate that nobody has taken, and whose ledger row is neither done and staged nor a fallback's": `
 		select s.capture_id || ' ' || s.content from backfill.staging s
 		where not exists (select from backfill.extraction x
 			where x.capture_id = s.capture_id and x.extractor_id = s.extractor_id
-			  and (x.state = 'done' and x.outcome = 'staged' or x.state = 'dead' and x.fallback = s.fallback))`,
+			  and (x.state = 'done' and x.outcome = 'staged' or x.state = 'dead' and x.fallback = s.fallback
+			       or s.ord <= x.claimed_upto))`,
 	"a staged ledger row without a candidate": `
 		select x.capture_id::text from backfill.extraction x
-		where x.outcome = 'staged' and not exists (
+		where x.outcome = 'staged' and x.pruned is null and not exists (
 			select from backfill.staging s where s.capture_id = x.capture_id and s.extractor_id = x.extractor_id)`,
 	"a candidate that is staged twice": `
 		select s.capture_id::text from backfill.staging s

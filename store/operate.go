@@ -151,7 +151,7 @@ func (s *Store) Undo(ctx context.Context, run int64) (TakenBack, error) {
 				where x.extractor_id = $2 and x.capture_id = any ($3) and x.claimed_upto = 0
 				returning capture_id
 			), settled as (
-				update backfill.extraction x set updated_at = now(), handoff_due = case when x.claim is not null then x.handoff_due end
+				update backfill.extraction x set updated_at = now(), handoff_due = case when x.claimed_upto > x.handed_upto then x.handoff_due end
 				where x.extractor_id = $2 and x.capture_id = any ($3) and x.claimed_upto > 0
 			), net as (
 				insert into backfill.batch (extractor_id, run_id, prio, state, due, finished_at, version, ids, captures, staged, candidates)
