@@ -342,8 +342,9 @@ func (m *machine) plan(t *rapid.T) {
 }
 
 // change asks a run for something that it may refuse.
-func (m *machine) change(t *rapid.T, to func(context.Context, int64, string) error) {
-	if err := to(context.Background(), pick(t, m.runs), "operator"); !errors.As(err, new(*store.RunStateError)) {
+func (m *machine) change(t *rapid.T, to func(context.Context, int64, store.Change) error) {
+	how := store.Change{Who: "operator", Force: rapid.Bool().Draw(t, "force")}
+	if err := to(context.Background(), pick(t, m.runs), how); !errors.As(err, new(*store.RunStateError)) {
 		require.NoError(t, err)
 	}
 }
@@ -439,7 +440,7 @@ func (m *machine) finish(plain *machine) {
 	t, ctx := m.t, context.Background()
 	m.broken = false
 	for _, run := range m.runs {
-		if err := m.store.ResumeRun(ctx, run, "operator"); !errors.As(err, new(*store.RunStateError)) {
+		if err := m.store.ResumeRun(ctx, run, store.Change{Who: "operator"}); !errors.As(err, new(*store.RunStateError)) {
 			require.NoError(t, err)
 		}
 		require.NoError(t, m.store.Plan(ctx, run))

@@ -41,10 +41,10 @@ func (n *notifier) staged(slot string) {
 // send announces what there is to announce.
 func (n *notifier) send() {
 	n.mu.Lock()
-	defer n.mu.Unlock()
 	slots := slices.Sorted(maps.Keys(n.slots))
 	clear(n.slots)
-	n.pending = nil
+	n.pending, n.next = nil, time.Now().Add(notifyEvery)
+	n.mu.Unlock() // a slow database does not hold up whoever stages
 	if len(slots) == 0 {
 		return
 	}
@@ -53,5 +53,4 @@ func (n *notifier) send() {
 	if err := n.store.NotifyCandidates(ctx, slots); err != nil {
 		n.log.WarnContext(ctx, "new candidates were not announced: listeners hear of them from the next sweep", "error", err)
 	}
-	n.next = time.Now().Add(notifyEvery)
 }

@@ -132,7 +132,7 @@ func TestPruneBatches(t *testing.T) {
 	old := b.staged(7)
 	cancelled := b.createRun(ReprocessAll)
 	require.NoError(t, b.store.Plan(t.Context(), cancelled))
-	require.NoError(t, b.store.CancelRun(t.Context(), cancelled, "me"))
+	require.NoError(t, b.store.CancelRun(t.Context(), cancelled, Change{Who: "me"}))
 	young := b.createRun(ReprocessMissing)
 	require.NoError(t, b.store.Plan(t.Context(), young))
 	open := b.createRun(ReprocessAll)
