@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -30,26 +31,41 @@ type runSpentError struct{ reason string }
 
 func (e *runSpentError) Error() string { return e.reason }
 
-// spender is the run a call is made for.
+// errHalted says that the capture in hand is to be left as it is: its run is to
+// pause, its slot is stopped, or its lease has moved on.
+var errHalted = errors.New("no further call is to be made")
+
+// spender is what calls are made for: a capture in hand.
 type spender struct {
+	lease   store.Lease
 	run     *int64
 	maxCost *int64 // in millionths of a dollar
+	calls   int
 }
 
 type spenderKey struct{}
 
-func withSpender(ctx context.Context, s spender) context.Context {
+func withSpender(ctx context.Context, s *spender) context.Context {
 	return context.WithValue(ctx, spenderKey{}, s)
 }
 
-// Reserve implements [llm.Budget].
+// Reserve implements [llm.Budget]. It is asked before every call, so that it also
+// sees to it that there is no further one where a long turn takes many.
 func (b *budget) Reserve(ctx context.Context, est llm.Spend) (settle func(llm.Spend), err error) {
+	s, _ := ctx.Value(spenderKey{}).(*spender)
+	if s != nil {
+		if s.calls++; s.calls > 1 { // the first was allowed as the capture was entered
+			if ok, err := b.store.MayGoOn(ctx, s.lease); err != nil || !ok {
+				return nil, cmp.Or(err, errHalted)
+			}
+		}
+	}
 	var limits []store.Limit
 	if b.daily.Tokens != nil || b.daily.MicroUSD != nil {
 		limits = append(limits, store.DayLimit(b.endpoint, b.daily.Tokens, b.daily.MicroUSD))
 	}
 	var run store.Limit
-	if s, ok := ctx.Value(spenderKey{}).(spender); ok && s.run != nil && s.maxCost != nil {
+	if s != nil && s.run != nil && s.maxCost != nil {
 		if est.MicroUSD == nil {
 			return nil, &runSpentError{"max-cost is set and the model's price is not: set BACKFILL_LLM_PRICES"}
 		}

@@ -93,7 +93,7 @@ func (w *drainWorker) answer(ctx context.Context, slot *slot, b store.Batch, c s
 			r.Candidates, r.Outcome, r.Error, r.Retry, failure = nil, store.Panic, fmt.Sprintf("%T", p), true, nil
 		}
 	}()
-	ctx = withSpender(ctx, spender{run: b.RunID, maxCost: e.MaxCostMicroUSD})
+	ctx = withSpender(ctx, &spender{lease: b.Lease, run: b.RunID, maxCost: e.MaxCostMicroUSD})
 	var got llm.Result
 	for attempt := int(e.Attempt); ; attempt++ {
 		var err error
@@ -174,7 +174,7 @@ func (w *drainWorker) leave(ctx context.Context, slot *slot, b store.Batch, id i
 	bad, isLLM := errors.AsType[*llm.Error](failure)
 	spent, isSpent := errors.AsType[*runSpentError](failure)
 	switch {
-	case stopped: // somebody else takes it at once
+	case stopped, errors.Is(failure, errHalted): // somebody else takes it, at once or later
 	case isSpent:
 		left.Reason, left.Delay = spent.Error(), sweepEvery
 		if err := w.store.ExhaustRun(ctx, *b.RunID, spent.Error()); err != nil {

@@ -222,6 +222,31 @@ func TestModelPause(t *testing.T) {
 	b.requireInvariants()
 }
 
+// A turn that takes many calls is not seen through when its run is to pause.
+func TestModelPauseInMidTurn(t *testing.T) {
+	t.Parallel()
+	gate := llmtest.NewGate()
+	b := setupModel(t, gate.Then(llmtest.Echo()))
+	b.llm.ChunkTokens = 500
+	b.many(0)
+	b.exec("insert into backfill.intake (source, text) select 'test', string_agg('Paragraph ' || g || repeat(' word', 100), E'\n\n') from generate_series(1, 20) g")
+	run, err := b.store.CreateRun(t.Context(), store.NewRun{Kind: store.KindRun, Extractor: 2, Reprocess: store.ReprocessMissing})
+	require.NoError(t, err)
+	require.NoError(t, b.store.Plan(t.Context(), run))
+	b.start()
+	<-gate.Entered
+	require.NoError(t, b.store.PauseRun(t.Context(), run, store.Change{Who: "me"}))
+	gate.Open()
+	b.requireRun(run, "paused")
+	require.Len(t, b.server.Requests(), 1)
+	require.Equal(t, "none", b.ledger(), "the attempt is given back")
+	require.Equal(t, "ok", b.classes(), "the call is on record")
+	require.NoError(t, b.store.ResumeRun(t.Context(), run, store.Change{Who: "me"}))
+	b.idle(30 * time.Second)
+	require.Equal(t, "done/staged/1", b.ledger())
+	b.requireInvariants()
+}
+
 // A stop gives back what is not begun, and cuts off what does not answer in time.
 func TestModelStop(t *testing.T) {
 	t.Parallel()

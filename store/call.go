@@ -95,11 +95,7 @@ func (s *Store) Enter(ctx context.Context, l Lease, capture int64, lease time.Du
 	err := s.pool.QueryRow(ctx, `
 		with held as (
 			update backfill.batch b set at = $3, due = now() + $4
-			where b.id = $1 and b.lease_no = $2 and b.state = 'leased'
-			  and exists (select from backfill.extractor e where e.id = b.extractor_id and e.stopped_at is null)
-			  and (b.run_id is null or exists (
-			      select from backfill.run r where r.id = b.run_id and r.state in ('planning', 'running')
-			        and coalesce((r.settings->>'deadline')::timestamptz, 'infinity') > now()))
+			where b.id = $1 and b.lease_no = $2 and b.state = 'leased' and `+mayGoOn+`
 			returning b.id, b.mode, b.extractor_id, b.version, b.run_id
 		), entered as (
 			insert into backfill.extraction as x (capture_id, extractor_id, version, state, attempts, run_id, batch_id)
@@ -131,6 +127,23 @@ func (s *Store) Enter(ctx context.Context, l Lease, capture int64, lease time.Du
 	}
 	return e, nil
 }
+
+// MayGoOn reports whether Enter would still let captures of this lease be entered.
+func (s *Store) MayGoOn(ctx context.Context, l Lease) (bool, error) {
+	var ok bool
+	if err := s.pool.QueryRow(ctx, `
+		select exists (select from backfill.batch b where b.id = $1 and b.lease_no = $2 and b.state = 'leased' and `+mayGoOn+`)`,
+		l.BatchID, l.No).Scan(&ok); err != nil {
+		return false, wrap("asking whether to go on", err)
+	}
+	return ok, nil
+}
+
+// mayGoOn is what has to be so for a call on behalf of batch b.
+const mayGoOn = `exists (select from backfill.extractor e where e.id = b.extractor_id and e.stopped_at is null)
+	and (b.run_id is null or exists (
+	    select from backfill.run r where r.id = b.run_id and r.state in ('planning', 'running')
+	      and coalesce((r.settings->>'deadline')::timestamptz, 'infinity') > now()))`
 
 // Left says why a capture is left without a result.
 type Left struct {
