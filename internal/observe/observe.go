@@ -43,6 +43,7 @@ var (
 	captures   = prometheus.NewDesc("backfill_captures", "Captures by extractor and state.", []string{"extractor", "state"}, nil)
 	candidates = prometheus.NewDesc("backfill_candidates", "Candidates staged by extractor.", []string{"extractor"}, nil)
 	oldest     = prometheus.NewDesc("backfill_oldest_pending_seconds", "Age of the oldest capture that waits for a worker.", []string{"extractor"}, nil)
+	stopped    = prometheus.NewDesc("backfill_stopped", "1 while the extractor's endpoint refuses every request.", []string{"extractor"}, nil)
 	up         = prometheus.NewDesc("backfill_database_up", "1 when the status could be read.", nil, nil)
 )
 
@@ -75,5 +76,10 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 			age = s.OldestPending.Seconds()
 		}
 		gauge(oldest, age, s.Extractor)
+		halted := 0.0
+		if s.StoppedAt != nil {
+			halted = 1
+		}
+		gauge(stopped, halted, s.Extractor)
 	}
 }

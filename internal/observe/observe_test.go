@@ -49,6 +49,7 @@ func TestMount(t *testing.T) {
 	require.Equal(t, http.StatusOK, code)
 	require.Equal(t, "ok\n", body)
 
+	require.NoError(t, store.New(pool).StopSlot(t.Context(), 2, "llm: stop_queue (HTTP 401)", "set OPENAI_API_KEY"))
 	code, body = get("/metrics")
 	require.Equal(t, http.StatusOK, code)
 	for _, line := range []string{
@@ -64,6 +65,8 @@ func TestMount(t *testing.T) {
 		`backfill_captures{extractor="llm",state="pending"} 0`,
 		`backfill_candidates{extractor="heuristic"} 8`,
 		`backfill_oldest_pending_seconds{extractor="llm"} 0`,
+		`backfill_stopped{extractor="heuristic"} 0`,
+		`backfill_stopped{extractor="llm"} 1`,
 		`backfill_database_up 1`,
 		`# TYPE go_goroutines gauge`,
 	} {
