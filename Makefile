@@ -34,7 +34,7 @@ race: ## run the tests of the pipeline with the race detector
 	go test -race ./jobs ./store ./internal/daemon ./internal/cli
 
 lint: ## run the linters
-	go run $(GOLANGCI) run
+	go run $(GOLANGCI) run --allow-parallel-runners
 
 bench: ## measure: the drain against raw COPY and one job per capture, the heuristic, the importer
 	go test -run '^$$' -bench . -benchtime 5x ./jobs ./internal/cli
