@@ -109,7 +109,10 @@ func (a *app) retryCmd() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Outcome = store.Outcome(outcome)
-			var err error
+			err := noneEmpty(cmd, "ids", "outcome")
+			if err != nil {
+				return a.usage(cmd, err)
+			}
 			if f.IDs, err = a.captureIDs(ids); err != nil {
 				return a.usage(cmd, err)
 			}

@@ -53,6 +53,9 @@ Exit status 1 if the run was cancelled, failed, or stopped at its --max-cost or
 --deadline: "backfill resume" lets it go on from there.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := noneEmpty(cmd, append(settingKeys(), "since", "until", "ids", "limit", "sample")...); err != nil {
+				return a.usage(cmd, err)
+			}
 			spec, err := a.runSpec(o)
 			if err != nil {
 				return a.usage(cmd, err)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/justfortytwo/backfill/jobs"
 	"github.com/justfortytwo/backfill/store"
 )
@@ -84,6 +86,18 @@ func (a *app) runSpec(o runOptions) (store.NewRun, error) {
 		return nightly, nil
 	}
 	return spec, nil
+}
+
+// noneEmpty refuses flags that were given without a value, or as 0: a variable of the
+// shell that is not set must not widen what a command takes.
+func noneEmpty(cmd *cobra.Command, flags ...string) error {
+	for _, name := range flags {
+		f := cmd.Flags().Lookup(name)
+		if v := f.Value.String(); f.Changed && (v == "" || v == "0") {
+			return fmt.Errorf("--%s is %q: give it a value, or leave it out", name, v)
+		}
+	}
+	return nil
 }
 
 // moment reads a date, to which days are added, or a time.
