@@ -39,7 +39,7 @@ func TestRunFilters(t *testing.T) {
 		{args: []string{"--nightly"}, want: []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}},
 	} {
 		dry := d.cliWith(tt.stdin, append([]string{"run", "--dry-run", "--json"}, tt.args...)...).ok().object()
-		requireKeys(t, dry, "captures", "batches", "bytes", "replaced", "kept", "tokens_in", "tokens_out", "cost", "minutes")
+		requireKeys(t, dry, "captures", "batches", "bytes", "replaced", "kept", "tokens_in", "tokens_out", "cost", "minutes", "rough")
 		require.Nil(t, dry["minutes"], "there was no run yet")
 		require.InDelta(t, 0, dry["cost"], 0)
 		run := d.cliWith(tt.stdin, append([]string{"run", "--json"}, tt.args...)...).ok().object()
