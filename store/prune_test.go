@@ -94,7 +94,8 @@ func TestPrune(t *testing.T) {
 		_, err := b.store.Write(t.Context(), Write{Extractor: 1, Version: testVersion, Works: []Work{work}, MaxAttempts: 1})
 		require.NoError(t, err)
 	}
-	require.Equal(t, []string{"4.new"}, query[[]string](b, "select array_agg(ord || '.' || content) from backfill.staging where capture_id = 5"))
+	require.Equal(t, []string{`4.new {"supersedes": [1, 2]}`},
+		query[[]string](b, "select array_agg(ord || '.' || content || ' ' || meta::text) from backfill.staging where capture_id = 5"))
 	b.requireCounts()
 
 	// Forgotten is forgotten.

@@ -29,7 +29,7 @@ func supersede(ctx context.Context, tx pgx.Tx, extractor int16, found, replaced 
 	}
 	rows, err := tx.Query(ctx, `
 		select s.capture_id, s.fingerprint, s.ord
-		from backfill.staging s join backfill.extraction x using (capture_id, extractor_id)
+		from backfill.known_candidate s join backfill.extraction x using (capture_id, extractor_id)
 		where s.extractor_id = $1 and s.capture_id = any ($2) and s.ord <= x.claimed_upto order by s.ord`, extractor, captures)
 	if err != nil {
 		return wrap("reading superseded candidates", err)
