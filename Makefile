@@ -9,7 +9,7 @@ LDFLAGS  := -X $(PKG)/internal/version.Version=$(VERSION) -X $(PKG)/internal/ver
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-stop run test race lint bench eval eval-unread docs cover fuzz clean
+.PHONY: help build demo demo-stop run test model race lint bench eval eval-unread docs cover fuzz clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { gsub(/\$$\$$/, "$$", $$2); printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,14 +30,17 @@ run: build ## run the worker on $$DATABASE_URL (migrates first)
 test: ## run every test, on a real Postgres that it starts itself
 	go test -parallel 6 ./...
 
+model: ## random commands of operators, workers and consumers against the invariants, for some minutes
+	go test -run TestCommands -rapid.checks=1000 -rapid.steps=80 -timeout 30m ./jobs
+
 race: ## run the tests of the pipeline with the race detector
 	go test -race ./jobs ./store ./internal/daemon ./internal/cli
 
 lint: ## run the linters
 	go run $(GOLANGCI) run --allow-parallel-runners
 
-bench: ## measure: the drain against raw COPY and one job per capture, the heuristic, the importer
-	go test -run '^$$' -bench . -benchtime 5x ./jobs ./internal/cli
+bench: ## measure: the drain against raw COPY and one job per capture, the hand-off, the heuristic, the importer
+	go test -run '^$$' -bench . -benchtime 5x ./jobs ./store ./internal/cli
 	go test -run '^$$' -bench . -benchmem ./heuristic ./internal/transcript
 
 eval: build ## score the heuristic on the development sets, where they are

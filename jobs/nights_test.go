@@ -170,14 +170,10 @@ func (c *crew) tick() {
 	c.await(30*time.Second, "select not exists (select from river.river_job where kind = 'nightly' and finalized_at is null)")
 }
 
-// rest waits until the night's run has ended, which the next minute's tick takes up
-// where it was left.
+// rest waits until the night's run has ended, whoever plans it.
 func (c *crew) rest() {
 	c.Helper()
-	if query[bool](c.testBundle, "select exists (select from backfill.run where state = 'planning')") {
-		c.exec("update backfill.run set created_at = created_at - interval '2 minutes' where state = 'planning'")
-		c.tick()
-	}
+	c.exec("select backfill.wake_planner()") // the minute has passed
 	c.await(time.Minute, "select not exists (select from backfill.run where finished_at is null)")
 	c.idle(time.Minute)
 }

@@ -58,14 +58,6 @@ begin
 end $$;
 -- +goose StatementEnd
 
--- rearm is when a capture is up for claiming after its claimed candidates were
--- taken over: at once if more have been staged behind them.
-create function backfill.rearm(x backfill.extraction) returns timestamptz
-    language sql stable
-return (select now() where exists (
-    select from backfill.staging s
-    where s.capture_id = x.capture_id and s.extractor_id = x.extractor_id and s.ord > x.claimed_upto));
-
 -- ack_candidates records that the captures of a claim (all of them by default)
 -- were taken over, and returns how many. It is refused as a whole when one of
 -- them is no longer held under this claim: the lease ran out and another
@@ -78,19 +70,16 @@ declare
     v_held  bigint;
     v_asked bigint := (select count(distinct c) from unnest(p_capture_ids) c);
 begin
-    if p_capture_ids is null then
-        update backfill.extraction x set handed_upto = claimed_upto, handed_at = now(), claim = null, handoff_due = backfill.rearm(x)
-        where claim = p_claim;
-        get diagnostics v_held = row_count;
-    else
-        with acked as (
-            update backfill.extraction x
-            set handed_upto = claimed_upto, handed_at = now(), claim = null, handoff_due = backfill.rearm(x)
-            where claim = p_claim and capture_id = any (p_capture_ids)
-            returning capture_id
-        )
-        select count(distinct capture_id) into v_held from acked;
-    end if;
+    with acked as (
+        update backfill.extraction x
+        set handed_upto = x.claimed_upto, handed_at = now(), claim = null,
+            handoff_due = case when exists (
+                select from backfill.staging s
+                where s.capture_id = x.capture_id and s.extractor_id = x.extractor_id and s.ord > x.claimed_upto) then now() end
+        where x.claim = p_claim and (p_capture_ids is null or x.capture_id = any (p_capture_ids))
+        returning x.capture_id
+    )
+    select count(distinct capture_id) into v_held from acked;
     if v_held = 0 or v_held < v_asked then
         raise exception 'claim % does not hold these captures: its lease has moved on', p_claim
             using errcode = 'object_not_in_prerequisite_state',
@@ -115,8 +104,8 @@ begin
 end $$;
 -- +goose StatementEnd
 
-revoke execute on function backfill.claim_candidates, backfill.rearm, backfill.ack_candidates, backfill.release from public;
+revoke execute on function backfill.claim_candidates, backfill.ack_candidates, backfill.release from public;
 
 -- +goose Down
-drop function backfill.claim_candidates, backfill.ack_candidates, backfill.rearm, backfill.release;
+drop function backfill.claim_candidates, backfill.ack_candidates, backfill.release;
 drop view backfill.known_candidate;
