@@ -250,7 +250,7 @@ func New(pool *pgxpool.Pool, cfg Config) (*Client, error) {
 func (c Config) Conns() int32 {
 	n := int32(4)
 	for _, s := range c.withDefaults().Slots {
-		n += 2 * int32(s.Workers) //nolint:gosec // bounded by config
+		n += 2 * int32(s.Workers)
 	}
 	return n
 }

@@ -214,10 +214,10 @@ func callRow(c llm.Call, version string, attempt int) store.Call {
 		if n == nil {
 			return nil
 		}
-		v := int32(min(max(*n, 0), math.MaxInt32)) //nolint:gosec // bounded
+		v := int32(min(max(*n, 0), math.MaxInt32))
 		return &v
 	}
-	small := func(n int) int16 { return int16(min(max(n, 0), math.MaxInt16)) } //nolint:gosec // bounded
+	small := func(n int) int16 { return int16(min(max(n, 0), math.MaxInt16)) }
 	return store.Call{
 		Started: c.Started, Latency: c.Latency, Chunk: small(c.Chunk), Chunks: small(c.Chunks), Attempt: small(attempt),
 		Candidates: small(c.Candidates), Skipped: small(c.Skipped), Redactions: small(c.Redactions),

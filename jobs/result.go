@@ -62,7 +62,7 @@ func staged(r store.Result, c store.Capture, found []extract.Candidate, redactio
 		meta, n = redactMeta(meta)
 		redactions += n
 	}
-	r.Redactions = int16(min(redactions, math.MaxInt16)) //nolint:gosec // bounded
+	r.Redactions = int16(min(redactions, math.MaxInt16))
 	var err error
 	if r.Candidates, err = candidates(found, meta); err != nil {
 		r.Outcome, r.Error = store.DataError, "meta is not a JSON object"

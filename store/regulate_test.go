@@ -182,3 +182,21 @@ func TestMaxErrorRate(t *testing.T) {
 	again := b.planAll()
 	require.Equal(t, int64(150), b.run(again).Total)
 }
+
+// A batch of an outdated version, from an insert that was under way while the new
+// one was registered, follows; one that an old worker has in hand is left to it.
+func TestSweepMovesBatchesOn(t *testing.T) {
+	t.Parallel()
+	b := planned(t, 6)
+	b.planAll()
+	held := b.claim(1)[0]
+	b.exec("update backfill.extractor set version = 'test-2' where id = 1")
+	_, err := b.store.Sweep(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"test-1 leased", "test-2 pending"}, query[[]string](b, `
+		select array_agg(distinct version || ' ' || state order by version || ' ' || state) from backfill.batch`))
+	b.exec("update backfill.batch set due = now() - interval '1 second' where id = $1", held.BatchID)
+	_, err = b.store.Sweep(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, query[[]string](b, "select array_agg(version) filter (where version <> 'test-2') from backfill.batch"))
+}

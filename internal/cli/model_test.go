@@ -45,7 +45,7 @@ func TestExtractWithModelAsksAgain(t *testing.T) { //nolint:paralleltest // sets
 	require.Len(t, server.Requests(), 3)
 }
 
-func TestExtractWithoutModel(t *testing.T) { //nolint:paralleltest // sets the environment
+func TestExtractWithoutModel(t *testing.T) {
 	backfill(t, "text", "extract", "--extractor", "gpt").fails(2, "use heuristic or llm")
 	t.Setenv("BACKFILL_LLM_MODEL", "")
 	backfill(t, "text", "extract", "--extractor", "llm").fails(1, "BACKFILL_LLM_MODEL")
@@ -84,7 +84,7 @@ func TestDoctorAndCost(t *testing.T) { //nolint:paralleltest // sets the environ
 	require.Zero(t, r.code)
 	require.Contains(t, r.err, "no calls")
 	d.exec(`insert into backfill.llm_call (capture_id, endpoint, model_requested, class, prompt_tokens, completion_tokens, cost_microusd)
-		values (1, 'e', 'm', 'ok', 100, 10, 1500), (2, 'e', 'm', 'retry_later', null, null, null)`)
+		values (1, 'e', 'm', 'ok', 100, 10, 1500), (2, 'e', 'm', 'retry_later', 0, null, null)`)
 	require.Regexp(t, `(?m)^\d{4}-\d\d-\d\d +m +e +2 +1 +100 +10 +\$0.0015 \+ 1 call of unknown cost$`, d.cli("cost").ok().out)
 	o := d.cli("cost", "--json").ok().object()
 	requireKeys(t, o, "day", "endpoint", "model", "calls", "failed", "prompt_tokens", "completion_tokens", "cost", "calls_without_cost")

@@ -302,6 +302,11 @@ begin
     )
     select coalesce(sum(captures), 0) into v_retried from queued;
 
+    -- An insert that was under way while a version was registered did not see it.
+    update backfill.batch b set version = e.version
+    from backfill.extractor e
+    where e.id = b.extractor_id and b.due is not null and b.version <> e.version and (b.state = 'pending' or b.due <= now());
+
     update backfill.run set state = 'deadline_reached'
     where state in ('planning', 'running') and (settings->>'deadline')::timestamptz <= now();
     perform backfill.settle_run(r.id) from backfill.run r
