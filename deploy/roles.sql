@@ -35,7 +35,7 @@ grant execute on function
 -- People who look. v_candidate and v_entity show what was extracted, not the
 -- captures themselves.
 grant select on
-    backfill.v_status, backfill.v_status_exact, backfill.v_batch, backfill.v_run, backfill.v_failure,
+    backfill.v_status, backfill.v_status_exact, backfill.v_batch, backfill.v_run, backfill.v_nightly, backfill.v_failure,
     backfill.v_candidate, backfill.v_entity, backfill.v_cost to backfill_reader;
 
 commit;

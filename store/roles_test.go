@@ -44,7 +44,7 @@ func TestRoles(t *testing.T) {
 		}
 		return may, mayNot
 	}
-	views := []string{"v_status", "v_status_exact", "v_run", "v_failure", "v_candidate", "v_entity", "v_cost", "v_batch"}
+	views := []string{"v_status", "v_status_exact", "v_run", "v_nightly", "v_failure", "v_candidate", "v_entity", "v_cost", "v_batch"}
 	// granted is everything a role holds in our schemas, so that what nobody thought
 	// of shows too.
 	granted := func(role string) []string {
@@ -118,7 +118,7 @@ func TestRoles(t *testing.T) {
 		require.Equal(t, []string{
 			"execute backfill.size",
 			"select backfill.v_batch", "select backfill.v_candidate", "select backfill.v_cost", "select backfill.v_entity", "select backfill.v_failure",
-			"select backfill.v_run", "select backfill.v_status", "select backfill.v_status_exact",
+			"select backfill.v_nightly", "select backfill.v_run", "select backfill.v_status", "select backfill.v_status_exact",
 		}, granted("backfill_reader"))
 	})
 }

@@ -91,6 +91,29 @@ func TestQuotedCommands(t *testing.T) {
 	}
 }
 
+// TestDeployedCommands does the same with what the examples in deploy start.
+func TestDeployedCommands(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	found := 0
+	for pattern, starts := range map[string]*regexp.Regexp{
+		"../../deploy/systemd/*.service": regexp.MustCompile(`(?m)^ExecStart=/usr/local/bin/backfill (.*)$`),
+		"../../deploy/kubernetes/*.yaml": regexp.MustCompile(`(?m)^ +args: \[(.*)\]$`),
+	} {
+		files, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		for _, f := range files {
+			for _, m := range starts.FindAllStringSubmatch(read(t, f), -1) {
+				found++
+				code, stderr := run(ctx, "postgres://nobody@localhost:1/none", strings.Fields(strings.ReplaceAll(m[1], ",", " ")))
+				require.Equal(t, 1, code, "%s starts %q: %s", f, m[1], stderr)
+			}
+		}
+	}
+	require.Equal(t, 4, found)
+}
+
 func read(t *testing.T, page string) string {
 	t.Helper()
 	text, err := os.ReadFile(page)

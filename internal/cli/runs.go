@@ -31,9 +31,9 @@ func (a *app) runsCmd() *cobra.Command {
 			if a.json {
 				return writeJSONLines(a, runs)
 			}
-			return table(a.stdout, "RUN KIND EXTRACTOR REPROCESS STATE DONE TOTAL CANDIDATES WHO CREATED FINISHED", func(row func(...any)) {
+			return table(a.stdout, "RUN KIND EXTRACTOR REPROCESS STATE DONE TOTAL FAILED CANDIDATES WHO CREATED FINISHED", func(row func(...any)) {
 				for _, r := range runs {
-					row(r.ID, r.Kind, r.Extractor, r.Reprocess, r.State, r.Done, r.Total, r.Candidates, r.Who, when(&r.CreatedAt), when(r.FinishedAt))
+					row(r.ID, r.Kind, r.Extractor, r.Reprocess, r.State, r.Done, r.Total, r.Failed(), r.Candidates, r.Who, when(&r.CreatedAt), when(r.FinishedAt))
 				}
 			})
 		},

@@ -65,7 +65,7 @@ func TestVerbs(t *testing.T) {
 	require.Equal(t, "no failures\n", d.cli("failures").ok().out)
 	require.Empty(t, d.cli("failures", "--json").ok().out)
 
-	require.Regexp(t, `(?m)^1 +run +heuristic +missing +succeeded +3 +3 +2 `, d.cli("runs").ok().out)
+	require.Regexp(t, `(?m)^1 +run +heuristic +missing +succeeded +3 +3 +0 +2 `, d.cli("runs").ok().out)
 	runs := d.cli("runs", "--json").ok().object()
 	require.Equal(t, "first", runs["why"])
 	require.InDelta(t, 3, runs["done"], 0)

@@ -77,6 +77,20 @@ cross join lateral (
     from backfill.batch b where b.run_id = r.id
 ) b;
 
+-- What each night did, in one row for each extractor: found are the captures it had
+-- to see to. Of these, failed were given up or wait for another attempt, and open
+-- have not been worked yet.
+create view backfill.v_nightly as
+select r.local_date as night, v.extractor, v.run, v.state, v.total as found, v.done - f.failed as done, f.failed,
+       v.total - v.done as open, v.candidates, v.cost, v.created_at as began, v.finished_at - v.created_at as took
+from backfill.v_run v
+join backfill.run r on r.id = v.run
+cross join lateral (
+    select count(*) as failed from backfill.extraction x
+    where x.extractor_id = r.extractor_id and x.run_id = r.id and x.state <> 'done' and x.state in ('retry', 'queued', 'dead')
+) f
+where r.kind = 'nightly';
+
 -- What is still to do, and who holds it. due is null while its run is not running.
 create view backfill.v_batch as
 select b.id as batch, e.name as extractor, b.version, b.state, b.mode, b.prio, b.run_id as run,
@@ -126,4 +140,4 @@ group by 1, 2, 3;
 
 -- +goose Down
 drop view backfill.v_cost, backfill.v_entity, backfill.v_candidate, backfill.v_failure, backfill.v_batch,
-    backfill.v_run, backfill.v_status_exact, backfill.v_status;
+    backfill.v_nightly, backfill.v_run, backfill.v_status_exact, backfill.v_status;
