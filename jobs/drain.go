@@ -112,8 +112,8 @@ func (w *drainWorker) Work(ctx context.Context, job *river.Job[drainArgs]) error
 			continue
 		}
 		rechecks = 0
-		if len(batches) == limit && len(slot.bulk) < cap(slot.bulk) {
-			// There is more, and we could do more at once.
+		if (len(batches) == limit || batches[0].Room) && len(slot.bulk) < cap(slot.bulk) {
+			// There may be more, and we could do more at once.
 			if err := w.store.Wake(ctx, slot.Name); err != nil {
 				return err
 			}

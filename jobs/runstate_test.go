@@ -2,6 +2,8 @@ package jobs_test
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -108,6 +110,46 @@ func TestPause(t *testing.T) {
 	require.NoError(t, b.store.Plan(context.Background(), id), "a cancelled run is not planned any further")
 	require.Equal(t, "cancelled", query[string](b, "select state from backfill.run where id = $1", id))
 	require.Equal(t, int64(0), query[int64](b, "select count(*) from backfill.batch where run_id = $1", id))
+}
+
+// A capped run is worked by as many drains as its cap lets, without a sweep having
+// to call each of them.
+func TestCapIsUsed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := t.Context()
+	var inHand atomic.Int32
+	var alone, crowd atomic.Bool
+	pair := make(chan struct{})
+	met := sync.OnceFunc(func() { close(pair) })
+	cfg := config(extractorFunc(func(turn extract.Turn) []extract.Candidate {
+		defer inHand.Add(-1)
+		switch n := inHand.Add(1); {
+		case n > 2:
+			crowd.Store(true)
+		case n == 2:
+			met()
+		}
+		select {
+		case <-pair:
+		case <-time.After(5 * time.Second):
+			alone.Store(true)
+		}
+		return whole(turn)
+	}))
+	cfg.Workers = 5
+	b.start(cfg)
+	b.await(20*time.Second, "select exists (select from river.river_job where kind = 'sweep' and state = 'completed')")
+	b.exec("update backfill.extractor set on_insert = false")
+	b.insert(slices.Repeat([]string{"one of many"}, 10)...)
+	run, err := b.store.CreateRun(ctx, store.NewRun{
+		Kind: store.KindRun, Extractor: 1, Reprocess: store.ReprocessMissing, Settings: store.Settings{Concurrency: 2, BatchSize: 1},
+	})
+	require.NoError(t, err)
+	require.NoError(t, b.store.Plan(ctx, run))
+	b.await(30*time.Second, "select state = 'succeeded' from backfill.run where id = $1", run)
+	require.False(t, alone.Load(), "nobody joined in")
+	require.False(t, crowd.Load(), "more than the cap")
 }
 
 func TestUndo(t *testing.T) {

@@ -38,6 +38,9 @@ type Batch struct {
 	Attempts int32
 	// At is the capture an earlier claim had in hand when it vanished.
 	At *int64
+	// Room is set if the claim took one batch alone because runs are capped, and
+	// this one's may have another leased.
+	Room bool
 	// IDs are the captures still to do, ascending.
 	IDs []int64
 }
@@ -87,6 +90,10 @@ const claim = `
 	      for update skip locked) d
 	where b.id = d.id
 	returning b.id, b.lease_no, b.run_id, b.prio, b.mode = 'replace', b.attempts, b.at,
+	    current_setting('backfill.capped') <> '{}' and not exists (
+	        select from backfill.run r where r.id = b.run_id and r.settings ? 'concurrency'
+	          and (select count(*) from backfill.batch l where l.run_id = r.id and l.state = 'leased' and l.due > now()) + 1
+	              >= (r.settings->'concurrency')::integer),
 	    array(select generate_series(lower(r), upper(r) - 1) from unnest(b.ids) r)`
 
 // Claim leases the most urgent due batches, oldest first, all of one priority.
@@ -101,7 +108,7 @@ func (s *Store) Claim(ctx context.Context, c Claim) ([]Batch, error) {
 		work.Queue(claim, c.Extractor, prio, c.Version, c.Limit, c.Lease, c.Worker).Query(func(rows pgx.Rows) (err error) {
 			batches, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (Batch, error) {
 				var b Batch
-				err := row.Scan(&b.BatchID, &b.No, &b.RunID, &b.Prio, &b.Replace, &b.Attempts, &b.At, &b.IDs)
+				err := row.Scan(&b.BatchID, &b.No, &b.RunID, &b.Prio, &b.Replace, &b.Attempts, &b.At, &b.Room, &b.IDs)
 				return b, err
 			})
 			return err
