@@ -141,15 +141,14 @@ func (m *machine) client() *jobs.Client {
 	return c
 }
 
-func (m *machine) exec(sql string, args ...any) int64 {
+func (m *machine) exec(sql string, args ...any) {
 	m.t.Helper()
 	mode := pgx.QueryExecModeCacheStatement
 	if len(args) == 0 {
 		mode = pgx.QueryExecModeSimpleProtocol // several statements
 	}
-	tag, err := m.pool.Exec(context.Background(), sql, append([]any{mode}, args...)...)
+	_, err := m.pool.Exec(context.Background(), sql, append([]any{mode}, args...)...)
 	require.NoError(m.t, err, sql)
-	return tag.RowsAffected()
 }
 
 func (m *machine) strings(sql string, args ...any) []string {

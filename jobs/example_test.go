@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"log/slog"
 	"time"
 
@@ -104,26 +103,18 @@ func Example_memoryService() {
 
 	// Somewhere else: a worker, and an application that inserts what was said.
 	extractor, err := heuristic.New()
-	if err != nil {
-		log.Fatal(err)
-	}
+	must(err)
 	worker, err := jobs.New(pool, jobs.Config{
 		Slots:  []jobs.Slot{{ID: 1, Name: "heuristic", Version: heuristic.Version, Extractor: extractor}},
 		Logger: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := worker.Start(ctx); err != nil {
-		log.Fatal(err)
-	}
-	defer worker.Stop(context.Background())
+	must(err)
+	must(worker.Start(context.Background()))
+	defer func() { must(worker.Stop(context.Background())) }()
 
 	// The memory service.
 	db, err := pgx.ConnectConfig(ctx, pool.Config().ConnConfig)
-	if err != nil {
-		log.Fatal(err)
-	}
+	must(err)
 	defer db.Close(context.Background())
 	go say(ctx, pool, "We decided to ship on Fridays because support is quiet then.")
 	attempts := 0
@@ -139,9 +130,7 @@ func Example_memoryService() {
 		})
 	}()
 	for handedOver := 0; handedOver < 2; {
-		if err := pool.QueryRow(ctx, "select count(*) from backfill.v_candidate where handed_over").Scan(&handedOver); err != nil {
-			log.Fatal(err)
-		}
+		must(pool.QueryRow(ctx, "select count(*) from backfill.v_candidate where handed_over").Scan(&handedOver))
 	}
 	cancel()
 	fmt.Println("stopped:", errors.Is(<-consumed, context.Canceled))
@@ -153,7 +142,12 @@ func Example_memoryService() {
 
 // say stores what was said, as any program may.
 func say(ctx context.Context, pool *pgxpool.Pool, text string) {
-	if _, err := pool.Exec(ctx, "insert into backfill.intake (source, text) values ('example', $1)", text); err != nil {
-		log.Fatal(err)
+	_, err := pool.Exec(ctx, "insert into backfill.intake (source, text) values ('example', $1)", text)
+	must(err)
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
 	}
 }

@@ -13,7 +13,7 @@ func (b *testBundle) staged(captures int) (run int64) {
 	b.Helper()
 	run = b.createRun(ReprocessMissing)
 	require.NoError(b, b.store.Plan(b.Context(), run))
-	var results []Result
+	results := make([]Result, 0, captures)
 	for i := range captures {
 		r := Result{CaptureID: int64(i + 1), Outcome: Staged}
 		for j := range i + 1 {

@@ -97,9 +97,11 @@ func (a *app) examine(ctx context.Context, maxAge age) []finding {
 	}
 	found = append(found, a.diagnose(health, statuses)...)
 	if overdue.Captures > 0 {
-		return append(found, finding{fails, "age", fmt.Sprintf("%s older than %s without an outcome, the oldest %s old",
-			plural(overdue.Captures, "capture"), &maxAge, overdue.Oldest.Round(time.Minute)),
-			"backfill failures and backfill status say what holds them up; backfill run --local works them here"})
+		return append(found, finding{
+			fails, "age",
+			fmt.Sprintf("%s older than %s without an outcome, the oldest %s old", plural(overdue.Captures, "capture"), &maxAge, overdue.Oldest.Round(time.Minute)),
+			"backfill failures and backfill status say what holds them up; backfill run --local works them here",
+		})
 	}
 	return append(found, finding{fine, "age", fmt.Sprintf("every capture older than %s has its outcome", &maxAge), ""})
 }

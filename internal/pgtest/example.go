@@ -3,6 +3,7 @@ package pgtest
 import (
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -13,8 +14,8 @@ import (
 func Example() (pool *pgxpool.Pool, done func()) {
 	tb := &exampleTB{}
 	return New(tb), func() {
-		for i := len(tb.cleanups) - 1; i >= 0; i-- {
-			tb.cleanups[i]()
+		for _, f := range slices.Backward(tb.cleanups) {
+			f()
 		}
 	}
 }
