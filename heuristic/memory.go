@@ -128,11 +128,11 @@ func (d *doc) anaphor() bool {
 		if t.is(third) {
 			return true
 		}
+		switch d.word(i) {
+		case "This", "That", "These", "Those", "That's", "this", "that", "these", "those", "that's":
+			return true
+		}
 		if !t.is(opener) {
-			switch d.word(i) {
-			case "This", "That", "These", "Those", "That's", "this", "that", "these", "those", "that's":
-				return true
-			}
 			return false
 		}
 	}

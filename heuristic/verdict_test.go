@@ -23,3 +23,23 @@ func TestCuelessFacts(t *testing.T) {
 		})
 	}
 }
+
+// A statement that names nothing it speaks of needs one marker more.
+func TestAnaphora(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ text, want string }{
+		{"The cluster consists of old grey nodes.", "fact"},
+		{"It consists of old grey nodes.", ""},
+		{"This consists of old grey nodes.", ""},
+		{"That consists of old grey nodes.", ""},
+		{"And that consists of old grey nodes.", ""},
+		{"It consists of three old grey nodes.", "fact"},
+		{"It consists of old grey nodes because they are cheap.", "fact"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.text, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, tt.want, kindsOf(Typed(tt.text)))
+		})
+	}
+}
