@@ -232,6 +232,7 @@ func TestTypedCarriesWhatItNeeds(t *testing.T) {
 		{"no condition for the other", "Ola decided to sell the boat in May. If you like, come and see it.", "Ola decided to sell the boat in May."},
 		{"a fragment before a dash", "Ola decided to sell the boat in May. Firm date — she has to move.", "Ola decided to sell the boat in May. Firm date — she has to move."},
 		{"no further subject", "Ola decided to sell the boat in May. The sea was calm.", "Ola decided to sell the boat in May."},
+		{"a remark is no fragment", "Ola decided to sell the boat in May. There's a buyer near the old harbour.", "Ola decided to sell the boat in May."},
 		{"from the colon on", "A small thing: we decided to sell the boat in May.", "we decided to sell the boat in May."},
 		{"from the but on", "The food was fine but we decided to sell the boat.", "we decided to sell the boat."},
 		{"a label stays", "Decision: we sell the boat in May.", "Decision: we sell the boat in May."},

@@ -181,7 +181,7 @@ func (d *doc) verbless() bool {
 			return true
 		}
 		if t.mark == word {
-			if t.is(auxil|past|first|second|third) && !t.is(code) || i == 0 && t.is(opener) {
+			if t.is(auxil|past|first|second|third) && !t.is(code) || i == 0 && t.is(opener) || t.contracted() {
 				return false
 			}
 			n++

@@ -1,6 +1,9 @@
 package heuristic
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // class is what is known of a token: the word classes of the lexicon and what
 // its letters show.
@@ -147,3 +150,6 @@ func ascii7(b byte) byte {
 	}
 	return letter
 }
+
+// contracted reports whether a word holds a verb: that's, there's.
+func (t *token) contracted() bool { return t.lex != nil && strings.HasSuffix(t.lex.form, "'s") }
