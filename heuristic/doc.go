@@ -36,6 +36,7 @@ type doc struct {
 	inferred   bool
 	mute       bool // the rest of the turn is no statement
 	before     span // the bytes of the sentence before, of the same paragraph
+	turn       turn
 
 	votes   uint64 // for the language, see tongue
 	voted   int
@@ -118,10 +119,12 @@ func (d *doc) read() {
 		i = end + 1
 	}
 	d.endSentence()
+	d.closeTurn()
 }
 
 func (d *doc) endTurn(inferred bool) {
 	d.endSentence()
+	d.closeTurn()
 	d.inferred, d.mute, d.inQuote, d.before = inferred, false, false, span{}
 }
 

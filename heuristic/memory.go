@@ -44,6 +44,7 @@ func (d *doc) findMemories() {
 		return
 	}
 	at := span{d.tokens[0].start, d.tokens[len(d.tokens)-1].end}
+	d.jot(at)
 	if hasCue(&v) || d.want&verdicts != 0 {
 		n := utf8.RuneCountInString(d.text[at.first:at.end])
 		kind, markers := v.best(d.inferred)

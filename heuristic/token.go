@@ -50,6 +50,7 @@ const (
 	body      // bank, university: joined by "of" to a name
 	plain     // a common noun of German
 	verb      // a finite verb of a language other than English
+	delight   // thanks, wow, gorgeous
 	ui        // click, choose: what follows is the label of a control
 
 	upper       // starts with a capital

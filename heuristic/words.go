@@ -21,7 +21,7 @@ var wordClasses = []wordClass{
 	{opener | function, `ok okay sure well so and but or yes yeah yep no nope hey hi hello thanks also anyway right alright oh ah um hmm wow please then great cool nice good perfect fine actually honestly update note fyi btw because since as that which while yet plus still again sorry congrats bye awesome absolutely totally`},
 	{function, `of in on at to for from by with about into over under after before between through during against without within along across behind beyond near off onto upon toward towards via per than like as if when whenever while where who whom whose what which why how because since until unless although though whether there here up down out again once more most much many few less least other others such same own else instead rather not never none nothing something anything everything someone anyone everyone nobody everybody anybody let let's that's there's here's what's who's where's how's and or but nor yet
 		first second third last next sure sir madam
-		yes no ok okay hey hi hello thanks thank welcome bye goodbye cheers congrats congratulations please sorry wow oh ah hmm haha lol yay yeah yep nope awesome amazing cool nice
+		yes no ok okay hey hi hello thanks thank welcome please sorry wow oh ah hmm haha lol yay yeah yep nope awesome amazing cool nice
 		today tomorrow yesterday tonight morning afternoon evening night noon midnight week weekend month year day
 		btw fyi eta asap tbd todo tba imo imho aka faq rsvp lgtm wip ps pps am pm
 		mom mum mommy mummy dad daddy grandma grandpa granny auntie aunt uncle nana papa mama
@@ -46,6 +46,7 @@ var wordClasses = []wordClass{
 	{noVerb, `everything anything something nothing during morning evening spring string ceiling king ring wing thing bring sing speed breed indeed hundred sacred naked wicked interesting boring amazing exciting wedding meeting need seed feed red`},
 	{function, `ceo cfo cto coo vp hr pm qa pr prs po ar ci cd api apis sdk ui ux id ids url urls pdf csv json yaml xml html css sql os pc tv cli ide orm dns sre dev prod ops ok ram cpu gpu ttl utc http https ssh vpn e2e us dsn tls ssl ip tcp udp rest crud kpi okr roi faq ai llm ml`},
 	{past, `went had did`},
+	{delight, `wow thanks thank congrats congratulations yeah yep yup nope haha hahaha lol aww ugh yay hugs awesome amazing amazingly cool cute adorable lovely gorgeous fantastic incredible incredibly wonderful terrific fabulous epic stoked thrilled pumped psyched excited exciting glad happy happier happiness joy joyful grateful thankful lucky blessed proud fun funny delicious beautiful inspiring inspired fulfilling rewarding refreshing special peaceful super`},
 	{work, `met talked discussed reviewed synced chatted spoke called planned meeting looked checked asked said mentioned thought wondered saw heard read tried wanted needed noticed tested pinged emailed joined started pushed merged opened`},
 }
 
