@@ -34,17 +34,17 @@ func (d *doc) findMemories() {
 	w := &d.whole
 	w.sentences++
 	if d.mute || !d.statement() {
-		w.refused = true
+		w.refused, d.turn.talks = true, true
 		return
 	}
 	v, vetoed, mute := d.judge()
-	d.mute = mute
+	d.mute, d.turn.talks = mute, d.turn.talks || mute
 	w.refused = w.refused || vetoed || mute || d.question && !hasCue(&v)
 	if mute {
 		return
 	}
 	at := span{d.tokens[0].start, d.tokens[len(d.tokens)-1].end}
-	d.jot(at)
+	d.jot(&v, at, vetoed)
 	if hasCue(&v) || d.want&verdicts != 0 {
 		n := utf8.RuneCountInString(d.text[at.first:at.end])
 		kind, markers := v.best(d.inferred)
@@ -208,14 +208,8 @@ func (w *whole) add(v *verdict, runes, idle int) {
 		if v.cues[k] > 0 {
 			w.sizes[k] += runes
 		}
-		w.sum.cues[k] += v.cues[k]
-		w.sum.weak[k] += v.weak[k]
-		w.sum.sober[k] = w.sum.sober[k] || v.sober[k]
-		if w.sum.lead[k] == 0 {
-			w.sum.lead[k] = v.lead[k]
-		}
 	}
-	w.sum.support |= v.support
+	w.sum.add(v)
 }
 
 // typed returns the memories found.

@@ -66,6 +66,19 @@ func (v *verdict) best(inferred bool) (kind Kind, markers int) {
 	return kinds[top], v.cues[top] + v.weak[top] + v.support.count()
 }
 
+// add takes in the verdict on a further sentence.
+func (v *verdict) add(o *verdict) {
+	for k := range kinds {
+		v.cues[k] += o.cues[k]
+		v.weak[k] += o.weak[k]
+		v.sober[k] = v.sober[k] || o.sober[k]
+		if v.lead[k] == 0 {
+			v.lead[k] = o.lead[k]
+		}
+	}
+	v.support |= o.support
+}
+
 // before reports whether kind k speaks louder than kind j: cues that tell no story
 // first, then more cues, then the earlier one.
 func (v *verdict) before(k, j int) bool {
