@@ -24,6 +24,7 @@ type doc struct {
 
 	// The open sentence. A heading, a table cell or a list item is one too.
 	tokens    []token
+	classes   class // of all its words, once it is judged
 	shape     shape
 	lineStart int
 	closed    bool // ended by a full stop; what sticks to it may follow

@@ -191,15 +191,9 @@ func (d *doc) verbless() bool {
 	return n > 2
 }
 
-// speaksOf reports whether a word of the sentence is of a class.
-func (d *doc) speaksOf(c class) bool {
-	for i := range d.tokens {
-		if d.tokens[i].is(c) {
-			return true
-		}
-	}
-	return false
-}
+// speaksOf reports whether a word of the sentence, which has been judged, is of a
+// class.
+func (d *doc) speaksOf(c class) bool { return d.classes&c != 0 }
 
 func (w *whole) add(v *verdict, runes, idle int) {
 	w.total += runes

@@ -109,10 +109,10 @@ func confidence(markers, length int) float64 {
 func (d *doc) judge() (v verdict, vetoed, mute bool) {
 	d.hits = d.hits[:0]
 	var bits uint64
-	var classes class
+	d.classes = 0
 	for i := range d.tokens {
 		t := &d.tokens[i]
-		classes |= t.class
+		d.classes |= t.class
 		if t.lex != nil {
 			bits |= t.lex.bit
 		}
@@ -125,11 +125,11 @@ func (d *doc) judge() (v verdict, vetoed, mute bool) {
 		}
 		for k := range t.lex.cues {
 			try := &t.lex.cues[k]
-			if try.bits&bits == 0 && try.class&classes == 0 {
+			if try.bits&bits == 0 && try.class&d.classes == 0 {
 				continue
 			}
 			c := try.cue
-			if d.question && c.mode&asks == 0 || !c.possible(bits, classes) {
+			if d.question && c.mode&asks == 0 || !c.possible(bits, d.classes) {
 				continue
 			}
 			h, ok := c.find(d.tokens, i)
