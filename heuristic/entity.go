@@ -144,7 +144,7 @@ func quotedTitle(tokens []token, i int) int {
 // weigh decides on a run of name words.
 func (d *doc) weigh(lo, hi int, lang tongue) {
 	tokens := d.tokens
-	opens := d.shape != table && d.opens(lo)
+	opens := d.shape != table && (d.opens(lo) || lang == english && d.interrupts(lo))
 	for lang == english && opens && hi-lo > 1 && tokens[lo].is(command|past) && !tokens[lo].is(signal|known) {
 		lo, opens = lo+1, false // "Tell Otto"
 	}
@@ -184,6 +184,27 @@ func (d *doc) weigh(lo, hi int, lang tongue) {
 	default:
 		d.name(lo, hi, d.cased(t) || d.index.seen(t.hash) || d.evident(lo, lang))
 	}
+}
+
+// interrupts reports whether the token at i is a word that opens sentences and has
+// a capital for that alone: after a pronoun ("I Bet"), or where nothing but an
+// exclamation and a comma stands before it ("Oof, Go home").
+func (d *doc) interrupts(i int) bool {
+	if !d.tokens[i].is(common|command|do) || i == 0 {
+		return false
+	}
+	if d.tokens[i-1].is(first) {
+		return true
+	}
+	if i < 2 || d.tokens[i-1].mark != comma {
+		return false
+	}
+	for i -= 2; i >= 0; i-- {
+		if !d.tokens[i].is(opener | command) {
+			return false
+		}
+	}
+	return true
 }
 
 // number reports whether a word with digits is a code or a measure rather than a
