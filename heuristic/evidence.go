@@ -62,8 +62,9 @@ func (d *doc) evidentEnglish(i int) bool {
 	if next.mark == comma {
 		return i+2 < len(tokens) // an address, or a list
 	}
-	if next.is(opener) && i+2 < len(tokens) && (d.word(i+1) == "and" || d.word(i+1) == "or") {
-		return d.part(i+2, english) && tokens[i+2].is(upper) && !tokens[i+2].is(common|command)
+	if w := d.word(i + 1); i+2 < len(tokens) && (w == "and" || w == "or" || w == "&") {
+		n := &tokens[i+2]
+		return n.is(first) || d.part(i+2, english) && n.is(upper) && !n.is(common|command)
 	}
 	plural := plural(w)
 	for j := i + 1; j < len(tokens) && j <= i+2; j++ {

@@ -45,7 +45,7 @@ var wordClasses = []wordClass{
 	{feast, `black cyber ash palm fat bloody casual holy shrove giving`},
 	{noVerb, `everything anything something nothing during morning evening spring string ceiling king ring wing thing bring sing speed breed indeed hundred sacred naked wicked interesting boring amazing exciting wedding meeting need seed feed red`},
 	{function, `ceo cfo cto coo vp hr pm qa pr prs po ar ci cd api apis sdk ui ux id ids url urls pdf csv json yaml xml html css sql os pc tv cli ide orm dns sre dev prod ops ok ram cpu gpu ttl utc http https ssh vpn e2e us dsn tls ssl ip tcp udp rest crud kpi okr roi faq ai llm ml`},
-	{past, `went had did`},
+	{past, `went had did used`},
 	{delight, `wow thanks thank congrats congratulations yeah yep yup nope haha hahaha lol aww ugh yay hugs awesome amazing amazingly cool cute adorable lovely gorgeous fantastic incredible incredibly wonderful terrific fabulous epic stoked thrilled pumped psyched excited exciting glad happy happier happiness joy joyful grateful thankful lucky blessed proud fun funny delicious beautiful inspiring inspired fulfilling rewarding refreshing special peaceful super`},
 	{work, `met talked discussed reviewed synced chatted spoke called planned meeting looked checked asked said mentioned thought wondered saw heard read tried wanted needed noticed tested pinged emailed joined started pushed merged opened`},
 }
