@@ -13,8 +13,8 @@ type note struct {
 }
 
 const (
-	noteLength = 2   // sentences; what follows only goes on
-	shortNote  = 120 // runes; what is said in less rests on too little
+	noteLength = 2  // sentences; what follows only goes on
+	shortNote  = 80 // runes; what is said in less rests on too little
 )
 
 // note adds the open sentence to the note.
@@ -24,7 +24,12 @@ func (d *doc) note(v verdict, at span, vetoed bool) {
 		return
 	}
 	thought := vetoed && d.thinks()
-	if vetoed && !thought || !d.says() {
+	switch {
+	case !vetoed && n.states > 0 && !d.says() && d.verbless():
+		n.at.end = at.end // a detail of what was stated
+		n.sum.support |= d.support()
+		return
+	case vetoed && !thought || !d.says():
 		n.over = n.states > 0
 		return
 	}

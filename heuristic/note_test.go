@@ -11,6 +11,7 @@ func TestNotes(t *testing.T) {
 	const (
 		first   = "The second kiln stood by the old door for most of the day with its lid on."
 		second  = "Wanda fired all of the large bowls in it on Tuesday."
+		third   = "Wanda fired all of the large bowls that were on the shelf."
 		thought = "I think the blue glaze goes with the shape of the tall vases by the door."
 		support = "Glazes of that sort hide the throwing rings because they run."
 	)
@@ -18,6 +19,8 @@ func TestNotes(t *testing.T) {
 		{"sentences that show too little alone", first + " " + second, "fact", first + " " + second},
 		{"no more than two of them", first + " " + second + " Then it was cold again.", "fact", first + " " + second},
 		{"what opens it and states nothing", "Clay, glaze, gas. " + first + " " + second, "fact", first + " " + second},
+		{"a detail between them", first + " Red brick, old door. " + second, "fact", first + " Red brick, old door. " + second},
+		{"a detail that tells when", first + " Lid on until Tuesday noon. " + third, "fact", first + " Lid on until Tuesday noon. " + third},
 		{"one sentence", second, "", ""},
 		{"two short ones", "The kiln was hot. " + second, "", ""},
 		{"speaks to somebody", first + " " + second + " As you know.", "", ""},
@@ -25,7 +28,7 @@ func TestNotes(t *testing.T) {
 		{"exclaims", first + " Wanda fired all of the large bowls in it on Tuesday!", "", ""},
 		{"delighted", first + " " + second + " The bowls are gorgeous.", "", ""},
 		{"a doubt between them", first + " Perhaps the brick was wet. " + second, "", ""},
-		{"nothing concrete", first + " Wanda fired all of the large bowls that were on the shelf.", "", ""},
+		{"nothing concrete", first + " " + third, "", ""},
 		{"beside a list", first + " " + second + "\n\n- bricks\n- gas", "", ""},
 		{"the assistant's", "User: and then\n\nAssistant: " + first + " " + second, "", ""},
 		{"each turn for itself", "Ola: " + first + " " + second + "\n\nBo: wow!", "fact", first + " " + second},
