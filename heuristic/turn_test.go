@@ -23,6 +23,10 @@ func TestSmallTalk(t *testing.T) {
 		t.Run(tt.text, func(t *testing.T) {
 			t.Parallel()
 			require.Equal(t, tt.want, kindsOf(Typed(tt.text)))
+			kind, _ := Classify(tt.text)
+			if tt.want == "" {
+				require.Empty(t, kind)
+			}
 		})
 	}
 }
