@@ -137,7 +137,7 @@ func (c *Client) complete(ctx context.Context, r extract.Request, insist bool) (
 		if e.Kind == StopQueue {
 			// Others who ask before the queue has stopped are told to wait, not to
 			// stop it: by then it may be running again.
-			c.gate.hold(breakFor, c.cfg.now())
+			c.gate.hold(breakFor, c.cfg.now(), e.Status)
 		}
 		return got.Completion, calls, e
 	}
@@ -233,7 +233,7 @@ func (c *Client) send(parent context.Context, r extract.Request, s Shape, insist
 	if e.Kind == RetryLater || e.Status == http.StatusPaymentRequired {
 		if e.RetryAfter = wait(e.Status, x.header, c.cfg.now()); e.RetryAfter > 0 {
 			e.Kind = RetryLater
-			c.gate.hold(e.RetryAfter, c.cfg.now())
+			c.gate.hold(e.RetryAfter, c.cfg.now(), e.Status)
 		}
 	}
 	if got.call != nil {
@@ -327,7 +327,7 @@ func truncated(r extract.Request, u extract.Usage) bool {
 // a pause that the endpoint asked for. 0 is not at all.
 func (c *Client) Wait() time.Duration {
 	now := c.cfg.now()
-	wait := c.gate.held(now)
+	wait, _ := c.gate.held(now)
 	if e, ok := errors.AsType[*Error](c.breaker.closed(now)); ok {
 		wait = max(wait, e.RetryAfter)
 	}

@@ -332,7 +332,9 @@ func TestEndpointIsLeftAloneAsLongAsItAsks(t *testing.T) {
 		require.ErrorAs(t, err, &e)
 		require.True(t, e.Wait())
 		require.Equal(t, llm.CodeHeld, e.Code)
+		require.Equal(t, http.StatusTooManyRequests, e.Status, "whoever waits knows for what")
 		require.Greater(t, e.RetryAfter, 50*time.Second)
+		require.Regexp(t, `retry after (1m0|59(\.\d)?)s\)$`, e.Error())
 		require.Empty(t, calls)
 	}
 	require.Len(t, server.Requests(), 1)

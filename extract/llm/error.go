@@ -65,7 +65,8 @@ const (
 // that the endpoint or the turn said, and it wraps nothing for the same reason.
 type Error struct {
 	Kind Kind
-	// Status is the HTTP status, 0 if there was no answer.
+	// Status is the HTTP status, 0 if there was no answer. With [CodeHeld] it is
+	// that of the answer which is the reason.
 	Status int
 	// Code is the endpoint's own code if it has the form of one, else one of the
 	// codes above, else empty.
@@ -92,7 +93,7 @@ func (e *Error) Error() string {
 		facts = append(facts, e.Code)
 	}
 	if e.RetryAfter > 0 {
-		facts = append(facts, "retry after "+e.RetryAfter.String())
+		facts = append(facts, "retry after "+e.RetryAfter.Round(100*time.Millisecond).String())
 	}
 	if e.RequestID != "" {
 		facts = append(facts, "request "+e.RequestID)

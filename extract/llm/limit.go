@@ -20,8 +20,9 @@ const patience = 5 * time.Second
 type gate struct {
 	requests, tokens *rate.Limiter
 
-	mu    sync.Mutex
-	until time.Time
+	mu     sync.Mutex
+	until  time.Time
+	status int // the HTTP status that is the reason
 }
 
 func newGate(cfg Config) *gate {
@@ -35,12 +36,12 @@ func newGate(cfg Config) *gate {
 	return g
 }
 
-// hold keeps every request back for d.
-func (g *gate) hold(d time.Duration, now time.Time) {
+// hold keeps every request back for d, because of an answer with that status.
+func (g *gate) hold(d time.Duration, now time.Time, status int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if until := now.Add(d); until.After(g.until) {
-		g.until = until
+		g.until, g.status = until, status
 	}
 }
 
@@ -51,17 +52,19 @@ func (g *gate) release() {
 	g.until = time.Time{}
 }
 
-// held returns how long requests are kept back from now on.
-func (g *gate) held(now time.Time) time.Duration {
+// held returns how long requests are kept back from now on, and the status that is
+// the reason.
+func (g *gate) held(now time.Time) (time.Duration, int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return max(0, g.until.Sub(now))
+	return max(0, g.until.Sub(now)), g.status
 }
 
 // enter waits for the turn of a request of so many tokens, or returns an [Error]
 // to wait, or ctx's error.
 func (g *gate) enter(ctx context.Context, tokens int, now time.Time) error {
-	delay, code := g.held(now), CodeHeld
+	delay, status := g.held(now)
+	code := CodeHeld
 	var booked []*rate.Reservation
 	book := func(l *rate.Limiter, n int) {
 		if l == nil || delay > patience {
@@ -70,7 +73,7 @@ func (g *gate) enter(ctx context.Context, tokens int, now time.Time) error {
 		r := l.ReserveN(now, min(n, l.Burst())) // more than a burst could never go
 		booked = append(booked, r)
 		if d := r.DelayFrom(now); d > delay {
-			delay, code = d, CodeRateLimited
+			delay, status, code = d, 0, CodeRateLimited
 		}
 	}
 	book(g.requests, 1)
@@ -82,7 +85,7 @@ func (g *gate) enter(ctx context.Context, tokens int, now time.Time) error {
 	}
 	if delay > patience {
 		giveBack()
-		return &Error{Kind: RetryLater, Code: code, RetryAfter: min(delay, maxWait)}
+		return &Error{Kind: RetryLater, Status: status, Code: code, RetryAfter: min(delay, maxWait)}
 	}
 	if delay == 0 {
 		return nil
