@@ -158,8 +158,10 @@ create trigger run_set after update of settings on backfill.run
     for each row when (old.settings is distinct from new.settings) execute function backfill.run_set();
 
 -- drop_batches closes a run's pending batches without a result: a later run over
--- what is missing finds their captures. Retries that were queued go back to
--- waiting for their turn.
+-- what is missing finds their captures. What the run found dead is dead again, and
+-- what it had entered and not answered is not on record any more, or the sweep would
+-- go on with what was cancelled. Retries that were queued go back to waiting for
+-- their turn.
 -- +goose StatementBegin
 create function backfill.drop_batches(p_run bigint) returns void
     language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -167,11 +169,17 @@ begin
     with dropped as (
         update backfill.batch set state = 'cancelled', due = null, finished_at = now()
         where run_id = p_run and state = 'pending'
-        returning extractor_id, ids
+        returning extractor_id, prio, ids
+    ), captures as (
+        select d.extractor_id, d.prio, c as id from dropped d, unnest(d.ids) r, generate_series(lower(r), upper(r) - 1) c
+    ), forgotten as (
+        delete from backfill.extraction x using captures c
+        where x.capture_id = c.id and x.extractor_id = c.extractor_id and x.state = 'queued' and x.outcome is null
     )
-    update backfill.extraction x set state = 'retry', next_attempt_at = now()
-    from dropped d, unnest(d.ids) r, generate_series(lower(r), upper(r) - 1) c
-    where x.capture_id = c and x.extractor_id = d.extractor_id and x.state = 'queued';
+    update backfill.extraction x
+    set state = case c.prio when 1 then 'retry' else 'dead' end, next_attempt_at = case c.prio when 1 then now() end
+    from captures c
+    where x.capture_id = c.id and x.extractor_id = c.extractor_id and x.state = 'queued' and x.outcome is not null;
 end $$;
 -- +goose StatementEnd
 
