@@ -144,7 +144,11 @@ func (p *program) ends(within time.Duration) {
 func (p *program) says(within time.Duration, pattern string) {
 	p.Helper()
 	re := regexp.MustCompile(pattern)
-	require.Eventually(p, func() bool { return re.MatchString(p.out.String()) }, within, 10*time.Millisecond, "%q in\n%s", pattern, p.out)
+	for until := time.Now().Add(within); !re.MatchString(p.out.String()); <-time.After(10 * time.Millisecond) {
+		if time.Now().After(until) {
+			require.Fail(p, "it does not say "+pattern, "%s", p.out)
+		}
+	}
 }
 
 // output is what a program prints.
