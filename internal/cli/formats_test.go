@@ -27,8 +27,8 @@ type stored struct {
 }
 
 // TestImportFormats imports every sample of every format: what stands in intake is
-// what was read, and importing it again adds and changes nothing. That the samples
-// are read rightly is tested where they lie.
+// what was read and what a dry run says, and importing it again adds and changes
+// nothing. That the samples are read rightly is tested where they lie.
 func TestImportFormats(t *testing.T) {
 	t.Parallel()
 	const samples = "../transcript/testdata"
@@ -61,6 +61,8 @@ func TestImportFormats(t *testing.T) {
 			})
 			require.NoError(t, err)
 
+			require.Equal(t, sorted(want), dryRun(t, sum.Exit(), input))
+
 			pool := pgtest.New(t)
 			for pass := range 2 {
 				var stdout, stderr bytes.Buffer
@@ -83,6 +85,32 @@ func TestImportFormats(t *testing.T) {
 			}
 		})
 	}
+}
+
+// dryRun is what a dry run of paths says would stand in intake.
+func dryRun(t *testing.T, exit int, paths ...string) []stored {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, exit, cli.Run(t.Context(), append([]string{"import", "--dry-run", "--json"}, paths...), nil, &stdout, &stderr), stderr.String())
+	rows := map[[2]string]stored{}
+	lines := bytes.Split(bytes.TrimSpace(stdout.Bytes()), []byte("\n"))
+	for _, line := range lines[:len(lines)-1] {
+		var c struct {
+			Source     string     `json:"source"`
+			ExternalID string     `json:"external_id"`
+			Date       *time.Time `json:"date"`
+			Text       string     `json:"text"`
+		}
+		require.NoError(t, json.Unmarshal(line, &c))
+		rows[[2]string{c.Source, c.ExternalID}] = stored{Source: c.Source, ExternalID: c.ExternalID, OccurredAt: c.Date, Text: c.Text}
+	}
+	require.Len(t, rows, len(lines)-1, "each id once")
+	var last struct {
+		Summary transcript.Summary `json:"summary"`
+	}
+	require.NoError(t, json.Unmarshal(lines[len(lines)-1], &last))
+	require.Equal(t, len(rows), last.Summary.Captures)
+	return sorted(rows)
 }
 
 func sorted(rows map[[2]string]stored) []stored {

@@ -55,25 +55,6 @@ read is a warning and its neighbours are imported.`,
 	return cmd
 }
 
-func (a *app) importDry(ctx context.Context, paths []string, o transcript.Options) error {
-	sum, err := transcript.Read(ctx, paths, o, func(c transcript.Capture) error {
-		if a.json {
-			return a.writeJSON(c)
-		}
-		_, err := fmt.Fprintf(a.stdout, "%s  %s  %s\n", oneLine(c.ExternalID, 512), oneLine(c.Source, 100), oneLine(c.Text, 100))
-		return err //nolint:wrapcheck // stdout
-	})
-	if err != nil {
-		return err
-	}
-	if a.json {
-		if err := a.writeJSON(map[string]any{"summary": sum}); err != nil {
-			return err
-		}
-	}
-	return a.importEnd(sum, fmt.Sprintf("would import %s in %s", plural(sum.Captures-sum.Skips["replaced"], "capture"), plural(len(sum.Files), "file")))
-}
-
 func (a *app) importStore(ctx context.Context, paths []string, o transcript.Options) error {
 	st, closePool, err := a.connect(ctx, 0)
 	if err != nil {
@@ -193,7 +174,7 @@ func newCaptureWriter(ctx context.Context, st *store.Store) *captureWriter {
 // add takes a capture. Its error is that of an earlier batch.
 func (w *captureWriter) add(c transcript.Capture) error {
 	meta := c.Meta
-	if c.Session != "" {
+	if c.Session != "" && !c.Placed {
 		meta = withSession(meta, c.Session)
 	}
 	var raw json.RawMessage

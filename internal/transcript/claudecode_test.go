@@ -61,7 +61,7 @@ func TestClaudeCodePrompts(t *testing.T) {
 		if tt.want == "" {
 			require.Empty(t, captures, tt.name)
 			require.Equal(t, map[string]int{tt.skip: 1}, sum.Skips, tt.name)
-			require.Equal(t, []string{"no_turns"}, codes(sum.Warnings), tt.name)
+			require.Equal(t, "no_turns", sum.Files[0].Reason, tt.name)
 			continue
 		}
 		require.Equal(t, []string{"User: " + tt.want}, texts(captures), tt.name)

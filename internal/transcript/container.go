@@ -23,8 +23,18 @@ import (
 // headSize is how much of a file is seen to tell what it is, and the read buffer.
 const headSize = 256 << 10
 
+// maxRatio is what a compressed file may expand to, as a multiple. Exports expand
+// 3 to 20 times, and one sentence over and over up to 350; deflate ends at 1,030.
+const maxRatio = 400
+
+// maxEntries bounds an archive: the directory of one is read as a whole. ChatGPT
+// adds a file for each picture.
+const maxEntries = 100_000
+
 var (
 	errTooLarge = errors.New("expands beyond the limit for compressed files")
+	errBomb     = fmt.Errorf("expands to more than %d times its size, as made to do harm: unpack it and import the result", maxRatio)
+	errEntries  = fmt.Errorf("an archive of more than %d files: unpack it and import the result", maxEntries)
 	errUTF32    = errors.New("UTF-32 text: save it as UTF-8")
 )
 
@@ -59,16 +69,31 @@ func (m meter) count(n int) {
 	m.im.o.Progress(m.im.read, m.im.total)
 }
 
-// limited fails with errTooLarge once left bytes are read.
-type limited struct {
-	r    io.Reader
-	left int64
+// unpacking limits what one compressed file expands to, by what was read of it.
+type unpacking struct {
+	im            *importer
+	began, result int64
 }
 
-func (l *limited) Read(p []byte) (int, error) {
+func (im *importer) unpacking() *unpacking { return &unpacking{im: im, began: im.read} }
+
+// limit counts what is read from r.
+func (u *unpacking) limit(r io.Reader) io.Reader { return limited{u, r} }
+
+type limited struct {
+	*unpacking
+
+	r io.Reader
+}
+
+func (l limited) Read(p []byte) (int, error) {
 	n, err := l.r.Read(p)
-	if l.left -= int64(n); l.left < 0 {
+	l.result += int64(n)
+	switch o := &l.im.o; {
+	case l.result > o.MaxUnpacked:
 		return n, errTooLarge
+	case l.result > int64(o.MaxRecord) && l.result > maxRatio*(l.im.read-l.began):
+		return n, errBomb
 	}
 	return n, err
 }
@@ -79,6 +104,7 @@ func (im *importer) readInput(in input) {
 		im.leave(in)
 		return
 	}
+	im.opened = append(im.opened, in)
 	f := &file{im: im, path: in.path, named: in.named}
 	r := im.o.Stdin
 	if in.path != stdinPath {
@@ -100,7 +126,7 @@ func (im *importer) readInput(in input) {
 			f.failRead(err, 0)
 			break
 		}
-		f.read(&limited{r: gz, left: im.o.MaxUnpacked})
+		f.read(im.unpacking().limit(gz))
 	case isZip(magic):
 		im.readZip(f, r, buf)
 		return
@@ -132,7 +158,7 @@ func (im *importer) readZip(f *file, r io.Reader, buf *bufio.Reader) {
 	}
 	only := slices.ContainsFunc(archive.File, export)
 	slices.SortStableFunc(archive.File, func(a, b *zip.File) int { return cmp.Compare(a.Name, b.Name) })
-	left := im.o.MaxUnpacked
+	u := im.unpacking()
 	for _, e := range archive.File {
 		name := f.path + "/" + e.Name
 		switch {
@@ -147,7 +173,7 @@ func (im *importer) readZip(f *file, r io.Reader, buf *bufio.Reader) {
 		case only && !export(e):
 			im.list(name, "not_conversations")
 		default:
-			left -= im.readEntry(name, e, left)
+			im.readEntry(name, e, u)
 		}
 	}
 	if !anyRead(im.sum.Files[first:]) && len(im.sum.Errors) == errs && im.err == nil {
@@ -159,24 +185,22 @@ func (im *importer) readZip(f *file, r io.Reader, buf *bufio.Reader) {
 // inMacMetadata is what macOS adds to archives: a shadow of each file.
 func inMacMetadata(name string) bool { return strings.HasPrefix(name, "__MACOSX/") }
 
-// readEntry reads one entry of at most left bytes and returns its size.
-func (im *importer) readEntry(name string, e *zip.File, left int64) int64 {
+// readEntry reads one entry.
+func (im *importer) readEntry(name string, e *zip.File, u *unpacking) {
 	f := &file{im: im, path: name, inArchive: true}
 	defer f.close()
 	// Go's zip hands out encrypted entries as if they were plain.
 	if e.Flags&1 != 0 {
 		f.fail("encrypted", 0, "the archive entry is encrypted: unpack it and import the result")
-		return 0
+		return
 	}
 	r, err := e.Open()
 	if err != nil {
 		f.failRead(err, 0)
-		return 0
+		return
 	}
 	defer r.Close()
-	l := &limited{r: r, left: left}
-	f.read(l)
-	return left - l.left
+	f.read(u.limit(r))
 }
 
 // openZip opens r as an archive. What is no regular file is spooled to a temporary
@@ -203,7 +227,7 @@ func (im *importer) openZip(r io.Reader, buf *bufio.Reader) (archive *zip.Reader
 			done()
 			return nil, nil, fmt.Errorf("spool the archive: %w", err)
 		}
-		at = spool
+		at = meter{im: im, at: spool}
 	}
 	archive, err = zip.NewReader(at, size)
 	if err != nil {
@@ -242,8 +266,10 @@ func readProblem(err error) (code, detail string) {
 		return "truncated", "the file ends in the middle; what came before is kept"
 	case errors.Is(err, errTrailing):
 		return "trailing_data", errTrailing.Error()
-	case errors.Is(err, errTooLarge):
-		return "too_large", errTooLarge.Error()
+	case errors.Is(err, errTooLarge), errors.Is(err, errEntries):
+		return "too_large", err.Error()
+	case errors.Is(err, errBomb):
+		return "zip_bomb", err.Error()
 	case errors.Is(err, errUTF32):
 		return "unsupported_encoding", errUTF32.Error()
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.Is(err, zip.ErrFormat),

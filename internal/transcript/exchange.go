@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -19,6 +20,7 @@ import (
 type conversation struct {
 	f       *file
 	session string
+	placed  bool // as Capture.Placed
 	// carry gives a record without a date that of the record before it, for
 	// formats whose records are in order of time; date is that date, at first the
 	// conversation's own.
@@ -41,6 +43,15 @@ type conversation struct {
 
 func (f *file) conversation(session string) *conversation {
 	return &conversation{f: f, session: session, chain: sha256.Sum256([]byte("v1"))}
+}
+
+// record is a conversation that is all in one record, of that id or none.
+func (f *file) record(id string, line int) *conversation {
+	c := f.conversation(id)
+	if id == "" {
+		c.session, c.placed = "L"+strconv.Itoa(line), true
+	}
+	return c
 }
 
 // at tells the date of a record of date t, which is zero if it has none. Formats
@@ -138,7 +149,7 @@ func (c *conversation) end() {
 	if len(c.answer) > 0 {
 		c.last().Text = strings.Join(c.answer, "\n")
 	}
-	out := Capture{Date: c.turns[0].Date, Session: c.session, Turns: c.turns, Meta: c.meta, Line: c.line}
+	out := Capture{Date: c.turns[0].Date, Session: c.session, Placed: c.placed, Turns: c.turns, Meta: c.meta, Line: c.line}
 	paragraphs := make([]string, len(c.turns))
 	for i := range c.turns {
 		t := &c.turns[i]

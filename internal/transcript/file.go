@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"hash/maphash"
 	"io"
 	"regexp"
 	"unicode/utf8"
@@ -28,7 +27,12 @@ type file struct {
 	probed []record
 	srcErr error
 
-	captures, turns, duplicates int
+	// captures and turns are what was yielded, left counts captures that were not.
+	captures, turns, left int
+	// silent says that somebody was there and said nothing, but a command perhaps.
+	silent bool
+	// whole are the hashes of records that are conversations without an id.
+	whole map[uint64]struct{}
 	// reason is the code of why the file was not imported, or not to its end.
 	reason string
 }
@@ -62,8 +66,11 @@ func (f *file) readText(r *bufio.Reader) {
 		return
 	}
 	f.format.read(f)
-	if f.captures+f.duplicates == 0 && f.reason == "" && f.im.err == nil {
-		f.warn("no_turns", 0, "recognised as "+f.format.name+", but it holds no turn")
+	if f.captures+f.left == 0 && f.reason == "" && f.im.err == nil {
+		f.reason = "no_turns"
+		if !f.silent {
+			f.warn(f.reason, 0, "recognised as "+f.format.name+", but it holds no turn")
+		}
 	}
 }
 
@@ -273,7 +280,13 @@ func (f *file) warn(code string, line int, detail string) {
 }
 
 // skip counts a record that gives no turn and is no problem.
-func (f *file) skip(reason string) { f.im.sum.Skips[reason]++ }
+func (f *file) skip(reason string) {
+	f.im.sum.Skips[reason]++
+	switch reason {
+	case skipCommand, skipInterrupt, skipSummary, skipSynthetic, skipMeta, skipInjected, skipOwn:
+		f.silent = true
+	}
+}
 
 // leaveSubagent gives up a file that is the log of a subagent: its prompts are not
 // the user's. What is left of its records is counted.
@@ -318,41 +331,4 @@ func (f *file) reject(code, detail string) {
 		f.warn(code, 0, detail)
 	}
 	f.reason = code
-}
-
-// emit yields a capture of this file unless it is a duplicate. Text and the ids
-// are clean already.
-func (f *file) emit(c Capture) {
-	im := f.im
-	if im.err != nil {
-		return
-	}
-	c.File = f.path
-	c.Observed, c.Session = Clean(c.Observed), Clean(c.Session)
-	if c.Source = Clean(c.Source); c.Source == "" {
-		c.Source = f.format.name
-	}
-	c.Grows = f.format.grows
-	key := maphash.Comparable(im.seed, [...]string{c.Source, c.ExternalID})
-	content := digest{hash: uint32(maphash.Comparable(im.seed, struct {
-		text, observed string
-		date           int64
-	}{c.Text, c.Observed, c.Date.UnixMicro()})), size: uint32(len(c.Text))}
-	prev, ok := im.seen[key]
-	if ok && (prev == content || c.Grows && prev.size > content.size) {
-		im.sum.Skips[skipDuplicate] += len(c.Turns)
-		f.duplicates++
-		return
-	} else if ok {
-		im.sum.Skips[skipReplaced] += len(c.Turns)
-	}
-	im.seen[key] = content
-	if err := im.yield(c); err != nil {
-		im.err = err
-		return
-	}
-	f.captures++
-	f.turns += len(c.Turns)
-	im.sum.Captures++
-	im.sum.Turns += len(c.Turns)
 }

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"hash/maphash"
 	"strconv"
 )
 
@@ -33,11 +34,10 @@ func readOpenAI(f *file) {
 		if v.kind() == '[' {
 			messages = v
 		}
-		session := v.member("id").id()
-		if session == "" {
-			session = "L" + strconv.Itoa(rec.line)
+		if f.repeats(v) {
+			continue
 		}
-		c := f.conversation(session)
+		c := f.record(v.member("id").id(), rec.line)
 		empty := true
 		for m := range messages.elements {
 			empty = false
@@ -58,6 +58,25 @@ func readOpenAI(f *file) {
 		}
 	}
 	bare.end()
+}
+
+// repeats reports whether a record without an id, and more than a message, is a
+// duplicate of an earlier one of the file.
+func (f *file) repeats(v value) bool {
+	if v.member("id").given() || v.member("role").given() {
+		return false
+	}
+	if f.whole == nil {
+		f.whole = map[uint64]struct{}{}
+	}
+	key := maphash.Bytes(f.im.seed, v)
+	if _, ok := f.whole[key]; ok {
+		f.skip(skipDuplicateLine)
+		f.left++
+		return true
+	}
+	f.whole[key] = struct{}{}
+	return false
 }
 
 func addOpenAI(c *conversation, m value, line int) {
@@ -94,11 +113,11 @@ var shareGPT = format{
 }
 
 func (f *file) shareGPT(v value, line int) {
-	id := v.member("id").id()
-	c := f.conversation(id)
-	if id == "" {
-		c.session = "L" + strconv.Itoa(line)
+	if f.repeats(v) {
+		return
 	}
+	id := v.member("id").id()
+	c := f.record(id, line)
 	n := 0
 	for m := range v.member("conversations").elements {
 		role, reason := roleOf(m.member("from").text() + m.member("role").text())

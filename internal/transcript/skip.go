@@ -4,6 +4,10 @@ package transcript
 const (
 	// skipDuplicate counts turns that came before, in the same file or another.
 	skipDuplicate = "duplicate"
+	// skipConflict counts turns of a capture whose id another text has.
+	skipConflict = "id_conflict"
+	// skipDuplicateLine is a record that came before as it is.
+	skipDuplicateLine = "duplicate_line"
 	// skipReplaced counts turns of captures that came before with other content.
 	skipReplaced = "replaced"
 	// skipEmpty is a message without text: pictures alone, or nothing.
@@ -51,6 +55,8 @@ const (
 	skipInterrupt = "interrupt"
 	skipSummary   = "compact_summary"
 	skipSynthetic = "synthetic"
+	// skipOwn is what this program asked a model, and the answer.
+	skipOwn = "own_extraction"
 )
 
 // roleOf translates what formats call the sender of a message, or tells the reason

@@ -2,7 +2,7 @@
 //
 // An input is a file, a directory or standard input, plain or compressed. What it
 // holds is decided by its content, never by its name. Reading streams: memory is
-// bounded by the largest single record, plus about 30 bytes for each capture to
+// bounded by the largest single record, plus about 40 bytes for each capture to
 // recognise duplicates. What has to be known to its end before any of it counts is
 // held: sessions of Gemini CLI, the first 16 MiB of turns of Codex, and plain text.
 package transcript
@@ -66,15 +66,18 @@ type Capture struct {
 	Date time.Time `json:"-"`
 	// Text is the exchange in transcript form ("User: …", a blank line,
 	// "Assistant: …"), or the text of a free-form turn as it is. Never blank.
-	Text    string   `json:"text"`
-	Session string   `json:"session,omitempty"`
+	Text string `json:"text"`
+	// Session is the conversation's id, or where it has none "L" and its line.
+	Session string `json:"session,omitempty"`
+	// Placed says that Session is only such a place in the file.
+	Placed  bool     `json:"-"`
 	TurnIDs []string `json:"turn_ids"`
 	Turns   []Turn   `json:"turns"`
 	// Complete is false for an exchange without an answer so far.
 	Complete bool `json:"complete"`
 	// Grows marks a capture of which files hold copies that end earlier: a live
-	// session, a resumed one and its origin. Of two with the same Source and
-	// ExternalID the longer Text is to be kept, whichever comes last.
+	// session, a resumed one and its origin. Where one Text begins with the other,
+	// the longer is to be kept, whichever comes last.
 	Grows bool `json:"-"`
 	// Meta holds strings, bools, nil, float64, slices and maps of them. Numbers
 	// that a float64 would change are strings.
@@ -118,9 +121,10 @@ type Problem struct {
 type File struct {
 	Path string `json:"path"`
 	// Format is the format it was read as; empty if it was not read.
-	Format   string `json:"format,omitempty"`
-	Captures int    `json:"captures"`
-	Turns    int    `json:"turns"`
+	Format string `json:"format,omitempty"`
+	// Captures and Turns count what was yielded of it.
+	Captures int `json:"captures"`
+	Turns    int `json:"turns"`
 	// Reason is the code of why the file was not imported, or not to its end;
 	// empty if it was.
 	Reason string `json:"reason,omitempty"`
@@ -130,12 +134,13 @@ type File struct {
 type Summary struct {
 	// Files are all files looked at, in the order they were read.
 	Files []File `json:"files"`
-	// Captures and Turns count what was yielded.
+	// Captures and Turns count what there is to store: what was yielded, without
+	// captures that another one of the same id replaced.
 	Captures int `json:"captures"`
 	Turns    int `json:"turns"`
 	// Skips counts records and files that gave nothing and are no problem, by
-	// reason: "duplicate" are turns of a capture equal to an earlier one,
-	// "replaced" those of one that came again with other content.
+	// reason: "duplicate" are turns of a capture that an earlier one holds,
+	// "replaced" those of one that came again with more or other content.
 	Skips map[string]int `json:"skips"`
 	// Warnings are bad records and, inside a directory, files that are no
 	// conversation. Only the first 10,000 are listed.
@@ -144,6 +149,10 @@ type Summary struct {
 	Unlisted int `json:"unlisted_warnings,omitempty"`
 	// Errors are inputs that could not be read, or not to their end.
 	Errors []Problem `json:"errors"`
+}
+
+func newSummary() Summary {
+	return Summary{Files: []File{}, Skips: map[string]int{}, Warnings: []Problem{}, Errors: []Problem{}}
 }
 
 // maxWarnings bounds what a large file of bad records can hold in memory.
@@ -221,8 +230,9 @@ func Formats() []string {
 //
 // A capture equal to an earlier one of this call is not yielded again. One with an
 // earlier one's Source and ExternalID and other content is yielded: the last one
-// wins, and who stores them makes it so. Where captures grow, a shorter one is a
-// duplicate of the longer.
+// wins, and who stores them makes it so. Where captures grow, only a copy that goes
+// on longer is yielded; one that ends earlier is a duplicate, and one with another
+// text is left out with a warning, so that reading the same again ends the same.
 //
 // What cannot be read is in the Summary and stops nothing else. The error is
 // yield's, the context's, or about Options; the Summary then tells how far it came.
@@ -233,7 +243,7 @@ func Read(ctx context.Context, paths []string, o Options, yield func(Capture) er
 		yield: yield,
 		seed:  maphash.MakeSeed(),
 		seen:  map[uint64]digest{},
-		sum:   Summary{Files: []File{}, Skips: map[string]int{}, Warnings: []Problem{}, Errors: []Problem{}},
+		sum:   newSummary(),
 	}
 	if o.Format != "" && !slices.Contains(Formats(), o.Format) {
 		return im.sum, fmt.Errorf("unknown format %q: use one of %s", o.Format, strings.Join(Formats(), ", "))
@@ -251,6 +261,7 @@ func Read(ctx context.Context, paths []string, o Options, yield func(Capture) er
 	for _, t := range trees {
 		im.readTree(t)
 	}
+	im.settle()
 	return im.sum, im.err
 }
 
@@ -261,16 +272,18 @@ type importer struct {
 	yield       func(Capture) error
 	sum         Summary
 	read, total int64
-	// seen maps the hash of a capture's identity to its content.
+	// seen maps the hash of a capture's identity to what was yielded last.
 	seed maphash.Seed
 	seen map[uint64]digest
+	// opened are the inputs read so far, and doubts what settle has to decide.
+	opened []input
+	doubts []doubt
+	// compare takes the captures of an importer that only looks at them.
+	compare func(key uint64, c *Capture)
 	// err is the first error of yield or ctx; once set, nothing is read or
 	// yielded any more.
 	err error
 }
-
-// digest tells one content of a capture from another, in 8 bytes.
-type digest struct{ hash, size uint32 }
 
 func (im *importer) warn(p Problem) {
 	if len(im.sum.Warnings) == maxWarnings {

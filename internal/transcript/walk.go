@@ -30,6 +30,9 @@ type input struct {
 	err   error
 }
 
+// again reports whether the file can be read a second time.
+func (in input) again() bool { return !in.modified.IsZero() }
+
 // tree is one path of the user and the files it stands for.
 type tree struct {
 	root   string
@@ -42,7 +45,7 @@ type tree struct {
 func (t *tree) leave(leave func(path string, size int64, modified time.Time) bool) {
 	all := len(t.inputs)
 	t.inputs = slices.DeleteFunc(t.inputs, func(in input) bool {
-		return in.leave == "" && !in.modified.IsZero() && leave(in.path, in.size, in.modified)
+		return in.leave == "" && in.again() && leave(in.path, in.size, in.modified)
 	})
 	t.dir = t.dir && len(t.inputs) == all
 }
@@ -72,15 +75,17 @@ func walk(root string) tree {
 
 // below is what stands below the directory root, sorted.
 func below(root string) (inputs []input) {
-	// The callback returns no error but SkipDir, so neither does WalkDir.
-	_ = fs.WalkDir(os.DirFS(root), ".", func(name string, d fs.DirEntry, err error) error {
-		in := input{path: filepath.Join(root, filepath.FromSlash(name))}
+	top := root + string(filepath.Separator) // follows a link
+	// The callback returns no error but SkipDir, so neither does WalkDir. Names are
+	// bytes: fs.WalkDir refuses those that are not UTF-8.
+	_ = filepath.WalkDir(top, func(name string, d fs.DirEntry, err error) error {
+		in := input{path: filepath.Clean(name)}
 		switch {
 		case err != nil:
 			in = unreadable(in.path, err)
-		case name == ".":
+		case name == top:
 			return nil
-		case hidden(name):
+		case hidden(filepath.ToSlash(name)):
 			in.leave = "hidden_file"
 		case d.IsDir():
 			return nil
@@ -138,6 +143,9 @@ func (im *importer) readTree(t tree) {
 			return
 		}
 		im.readInput(in)
+		if len(im.doubts) > maxWarnings/2 {
+			im.settle()
+		}
 	}
 	if t.dir && im.err == nil && !anyRead(im.sum.Files[first:]) {
 		im.fail(Problem{File: t.root, Code: "no_usable_file", Detail: "no conversation in it: " + census(im.sum.Files[first:])})
