@@ -2,8 +2,6 @@ package transcript
 
 import (
 	"cmp"
-	"maps"
-	"slices"
 	"strings"
 )
 
@@ -31,11 +29,11 @@ var chatGPT = format{
 type chatConversation struct {
 	id, title, current string
 	date               stamp
-	nodes              map[string]*chatNode
+	nodes              []chatNode
 }
 
 type chatNode struct {
-	parent string
+	key, parent string
 	// message says that there is one; id and on are its.
 	message                                 bool
 	id, role, recipient, contentType, model string
@@ -45,7 +43,6 @@ type chatNode struct {
 }
 
 func parseChat(v value) (c chatConversation) {
-	c.nodes = map[string]*chatNode{}
 	for key, m := range v.members {
 		switch string(key) {
 		case "conversation_id":
@@ -61,7 +58,7 @@ func parseChat(v value) (c chatConversation) {
 		case "mapping":
 			for key, node := range m.members {
 				if node.kind() == '{' {
-					c.nodes[string(key)] = parseChatNode(node)
+					c.nodes = append(c.nodes, parseChatNode(string(key), node))
 				}
 			}
 		}
@@ -69,9 +66,9 @@ func parseChat(v value) (c chatConversation) {
 	return c
 }
 
-func parseChatNode(v value) *chatNode {
+func parseChatNode(key string, v value) chatNode {
 	message := v.member("message")
-	n := &chatNode{parent: v.member("parent").text(), message: message.kind() == '{'}
+	n := chatNode{key: key, parent: v.member("parent").text(), message: message.kind() == '{'}
 	for key, m := range message.members {
 		switch string(key) {
 		case "id":
@@ -95,27 +92,31 @@ func parseChatNode(v value) *chatNode {
 }
 
 func (c *chatConversation) read(f *file, line int) {
-	path := c.path(f, line)
-	if len(path) == 0 {
+	if len(c.nodes) == 0 {
 		f.skip(skipEmptyConversation)
 		return
 	}
+	links := make([]link, len(c.nodes))
+	for i, n := range c.nodes {
+		links[i] = link{id: n.key, parent: n.parent, root: n.parent == "", date: n.date.Time}
+	}
+	path := f.follow(links, c.current, line)
 	conv := f.conversation(c.id)
 	conv.carry = true
 	conv.at(f.date(c.date, line))
-	for _, key := range path {
-		n := c.nodes[key]
-		delete(c.nodes, key)
+	for _, i := range path {
+		n := &c.nodes[i]
 		if !n.message {
 			continue
 		}
+		n.message = false // what is left, the path has left
 		date := conv.at(f.date(n.date, line))
 		role, reason := n.sender()
 		if reason != "" {
 			f.skip(reason)
 			continue
 		}
-		id := cmp.Or(n.id, key)
+		id := cmp.Or(n.id, n.key)
 		if c.id != "" {
 			id = c.id + "/" + id
 		}
@@ -124,50 +125,11 @@ func (c *chatConversation) read(f *file, line int) {
 		conv.note("model", n.model)
 	}
 	conv.end()
-	for _, n := range c.nodes { // what the path left
+	for _, n := range c.nodes {
 		if n.message {
 			f.skip(skipBranch)
 		}
 	}
-}
-
-// path are the keys of the nodes from the root to the current one. Where none is
-// marked as current it is the newest leaf: the order of children says nothing.
-func (c *chatConversation) path(f *file, line int) []string {
-	key := c.current
-	if c.nodes[key] == nil {
-		key = c.newestLeaf()
-	}
-	var path []string
-	visited := map[string]bool{}
-	for c.nodes[key] != nil {
-		if visited[key] {
-			f.warn("cycle", line, "messages of a conversation that follow one another in a circle: taken once each")
-			break
-		}
-		visited[key] = true
-		path = append(path, key)
-		key = c.nodes[key].parent
-	}
-	slices.Reverse(path)
-	return path
-}
-
-func (c *chatConversation) newestLeaf() string {
-	leaves := maps.Clone(c.nodes)
-	for _, node := range c.nodes {
-		delete(leaves, node.parent)
-	}
-	if len(leaves) == 0 { // all in a circle
-		leaves = c.nodes
-	}
-	var newest string
-	for _, key := range slices.Sorted(maps.Keys(leaves)) {
-		if newest == "" || !leaves[key].date.Before(leaves[newest].date.Time) {
-			newest = key
-		}
-	}
-	return newest
 }
 
 // sender is the role of a message, or the reason why it is no turn.

@@ -10,7 +10,7 @@ import (
 )
 
 // chat is a conversation of ChatGPT's export: nodes are "id parent role text", with
-// more members of the message after a "|".
+// "-" for no parent and more members of the message after a "|".
 func chat(id, current string, nodes ...string) string {
 	mapping := make([]string, 0, len(nodes))
 	for _, node := range nodes {
@@ -20,7 +20,8 @@ func chat(id, current string, nodes ...string) string {
 		if len(p) == 4 {
 			message = fmt.Sprintf(`{"id":%q,"author":{"role":%q},"content":{"content_type":"text","parts":[%q]}%s}`, p[0], p[2], p[3], more)
 		}
-		mapping = append(mapping, fmt.Sprintf(`%q:{"id":%q,"parent":%q,"message":%s}`, p[0], p[0], p[1], message))
+		parent := strings.Replace(fmt.Sprintf("%q", p[1]), `"-"`, "null", 1)
+		mapping = append(mapping, fmt.Sprintf(`%q:{"id":%q,"parent":%s,"message":%s}`, p[0], p[0], parent, message))
 	}
 	return fmt.Sprintf(`{"conversation_id":%q,"title":"T","current_node":%q,"create_time":1700000000,"mapping":{%s}}`, id, current, strings.Join(mapping, ","))
 }
@@ -45,6 +46,18 @@ func TestChatGPTBranch(t *testing.T) {
 		require.Equal(t, "c", captures[0].Session, tt.name)
 		require.Equal(t, map[string]any{"title": "T"}, captures[0].Meta, tt.name)
 	}
+}
+
+// TestChatGPTBroken: a message that follows a missing one costs a warning, and not
+// what came before it.
+func TestChatGPTBroken(t *testing.T) {
+	t.Parallel()
+
+	at := func(n int) string { return fmt.Sprintf(`|,"create_time":%d`, 1700000000+n) }
+	captures, sum := readText(t, Options{}, chat("c", "b", "u - user Hi"+at(1), "x u assistant Old"+at(2), "a u assistant Yes"+at(3), "v gone user Why?"+at(4), "b v assistant So."+at(5)))
+	require.Equal(t, []string{"User: Hi\n\nAssistant: Yes", "User: Why?\n\nAssistant: So."}, texts(captures))
+	require.Equal(t, []string{"broken_parent"}, codes(sum.Warnings))
+	require.Equal(t, map[string]int{skipBranch: 1}, sum.Skips)
 }
 
 func TestChatGPTMessages(t *testing.T) {

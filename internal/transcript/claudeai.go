@@ -3,6 +3,7 @@ package transcript
 import (
 	"cmp"
 	"strconv"
+	"time"
 )
 
 // claudeAI is the data export of claude.ai: conversations.json, an array of
@@ -75,18 +76,9 @@ func (f *file) claudeChat(v value, line int) {
 	conv := f.conversation(id)
 	conv.carry = true
 	conv.at(f.date(v.member("created_at").stamp(), line))
-	path := branch(messages, v.member("current_leaf_message_uuid").text())
-	seen := map[string]bool{}
-	for i, m := range messages {
-		if path != nil && !path[m.uuid] {
-			f.skip(skipBranch)
-			continue
-		}
-		if m.uuid != "" && seen[m.uuid] {
-			f.skip(skipDuplicate)
-			continue
-		}
-		seen[m.uuid] = true
+	path := f.claudeBranch(messages, v.member("current_leaf_message_uuid").text(), line)
+	for _, i := range path {
+		m := &messages[i]
 		t, reason := m.turn()
 		t.Date = conv.at(f.date(m.date, line))
 		if reason != "" {
@@ -136,35 +128,44 @@ func (m *claudeMessage) attached() bool {
 	return false
 }
 
-// branch are the messages that lead to leaf or, where that is none, to the newest
-// message that nothing follows: the others are of edited questions and regenerated
-// answers. It is nil, for all, where some do not say what they follow.
-func branch(messages []claudeMessage, leaf string) map[string]bool {
-	parents, followed := map[string]string{}, map[string]bool{}
-	for _, m := range messages {
-		if !m.linked || m.uuid == "" {
-			return nil
+// noParent is what official exports give the first messages as what they follow.
+const noParent = "00000000-0000-4000-8000-000000000000"
+
+// claudeBranch are the indexes of the messages of one branch in order: that of leaf
+// or, where there is none, of the newest message that nothing follows. Where some do
+// not say what they follow, it is all of them as they stand.
+func (f *file) claudeBranch(messages []claudeMessage, leaf string, line int) []int {
+	links, all := make([]link, 0, len(messages)), make([]int, 0, len(messages))
+	known := map[string]bool{}
+	complete, date := true, time.Time{}
+	for i, m := range messages {
+		if m.uuid != "" && known[m.uuid] {
+			f.skip(skipDuplicate)
+			continue
 		}
-		parents[m.uuid], followed[m.parent] = m.parent, true
-	}
-	linked := false
-	var newest claudeMessage
-	for _, m := range messages {
-		linked = linked || followed[m.uuid]
-		if !followed[m.uuid] && !m.date.Before(newest.date.Time) {
-			newest = m
+		known[m.uuid] = true
+		complete = complete && m.linked && m.uuid != ""
+		if !m.date.IsZero() {
+			date = m.date.Time // of the one before where there is none: exports are in order of time
 		}
+		links, all = append(links, link{id: m.uuid, parent: m.parent, date: date}), append(all, i)
 	}
-	if !linked || newest.uuid == "" {
-		return nil
+	connected := false
+	for i := range links {
+		l := &links[i]
+		// Before the first message there is nothing, whatever it says it follows.
+		l.root = l.parent == "" || l.parent == noParent || l.parent == links[0].parent && !known[l.parent]
+		connected = connected || known[l.parent]
 	}
-	if _, ok := parents[leaf]; !ok {
-		leaf = newest.uuid
+	if !complete || !connected {
+		return all
 	}
-	path := map[string]bool{}
-	for _, ok := parents[leaf]; ok && !path[leaf]; _, ok = parents[leaf] {
-		path[leaf] = true
-		leaf = parents[leaf]
+	path := f.follow(links, leaf, line)
+	for range len(all) - len(path) {
+		f.skip(skipBranch)
+	}
+	for n, i := range path {
+		path[n] = all[i]
 	}
 	return path
 }

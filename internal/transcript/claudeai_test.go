@@ -73,6 +73,24 @@ func TestClaudeAIBranches(t *testing.T) {
 		captures, _ := readText(t, Options{}, tt.in)
 		require.Equal(t, []string{tt.want}, texts(captures), tt.name)
 	}
+
+	// A link that is broken costs a warning, and not what came before it.
+	captures, sum := readText(t, Options{}, claudeChat(msg("a", root, "1", "Hi")+","+msg("x", under("a"), "2", "Yes")+","+
+		msg("b", under("gone"), "3", "Why?")+","+msg("y", under("b"), "4", "So.")))
+	require.Equal(t, []string{"User: Hi\n\nAssistant: Yes", "User: Why?\n\nAssistant: So."}, texts(captures))
+	require.Equal(t, []string{"broken_parent"}, codes(sum.Warnings))
+
+	// So does a date that is none.
+	captures, sum = readText(t, Options{}, claudeChat(msg("a", root, "1", "Hi")+","+msg("x", under("a"), "2", "Old")+","+msg("y", under("a"), "x", "New")))
+	require.Equal(t, []string{"User: Hi\n\nAssistant: New"}, texts(captures))
+	require.Equal(t, []string{"bad_date"}, codes(sum.Warnings))
+	require.Equal(t, map[string]int{skipBranch: 1}, sum.Skips)
+
+	// The tree says what follows what, whatever stands where.
+	captures, sum = readText(t, Options{}, claudeChat(msg("y", under("b"), "4", "So.")+","+msg("b", under("x"), "3", "Why?")+","+
+		msg("x", under("a"), "2", "Yes")+","+msg("a", under(noParent), "1", "Hi")))
+	require.Equal(t, []string{"User: Hi\n\nAssistant: Yes", "User: Why?\n\nAssistant: So."}, texts(captures))
+	require.Empty(t, sum.Warnings)
 }
 
 func TestClaudeAIIDs(t *testing.T) {
