@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -21,6 +23,10 @@ const (
 	importBytes = 8 << 20
 )
 
+// importMemory is where the collector works harder to keep an import below 150 MB:
+// records of 32 MiB come and go, several at once. Smaller ones never get there.
+const importMemory = 96 << 20
+
 func (a *app) importCmd() *cobra.Command {
 	var o transcript.Options
 	var dryRun, watch bool
@@ -35,6 +41,9 @@ Every file that was not imported is named with the reason. A record that cannot 
 read is a warning and its neighbours are imported.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
+			if debug.SetMemoryLimit(-1) == math.MaxInt64 { // not set by GOMEMLIMIT
+				debug.SetMemoryLimit(importMemory)
+			}
 			o.Stdin = a.stdin
 			if o.Format != "" && !slices.Contains(transcript.Formats(), o.Format) {
 				return a.usage(cmd, fmt.Errorf("--format %q is not known: use one of %s", o.Format, strings.Join(transcript.Formats(), ", ")))

@@ -101,7 +101,8 @@ type codexTurn struct {
 	cwd, branch, model string
 }
 
-// heldBytes is when held turns are let go: every layer has shown itself by then.
+// heldBytes is when held turns are let go: every layer has shown itself by then, and
+// nobody takes back what is so far behind.
 const heldBytes = 16 << 20
 
 // line takes a line, or tells the reason why it is no turn.

@@ -7,7 +7,7 @@ import (
 
 // geminiCLI is the session log of Gemini CLI, ~/.gemini/tmp/*/chats/session-*: one
 // JSON object at first, later JSON lines in which messages are added, written again
-// and taken back. A session is held until its end, since any of it may be taken back.
+// and taken back. The end of a session is held, since any of it may be taken back.
 var geminiCLI = format{
 	name:  "gemini-cli",
 	grows: true,
@@ -16,7 +16,7 @@ var geminiCLI = format{
 			(has(keys, "messages") || has(keys, "projectHash") || has(keys, "startTime"))
 	},
 	read: func(f *file) {
-		s := geminiSession{f: f}
+		s := geminiSession{f: f, c: f.conversation("")}
 		for rec := range f.records {
 			v, ok := f.object(rec)
 			if !ok {
@@ -36,8 +36,10 @@ var geminiCLI = format{
 type geminiSession struct {
 	f        *file
 	id       string
+	c        *conversation
 	messages []geminiMessage
 	index    map[string]int // of messages, by id
+	size     int            // of their texts
 }
 
 // geminiMessage is a turn with its bare id, or the reason why there is none.
@@ -52,7 +54,7 @@ func (s *geminiSession) record(v value, header bool, line int) {
 	case header:
 		if id := v.member("sessionId").text(); id != s.id {
 			s.end()
-			s.id = id
+			s.id, s.c = id, s.f.conversation(id)
 		}
 		s.putAll(v.member("messages"), line)
 	case s.id == "":
@@ -103,13 +105,18 @@ func (s *geminiSession) put(v value, line int) {
 	case m.turn.Text == "":
 		m.reason = skipEmpty
 	}
+	s.size += len(m.turn.Text)
 	if i, ok := s.index[m.turn.ExternalID]; ok {
+		s.size -= len(s.messages[i].turn.Text)
 		s.messages[i] = m
 		s.f.skip(skipSnapshot)
 		return
 	}
 	s.index[m.turn.ExternalID] = len(s.messages)
 	s.messages = append(s.messages, m)
+	if s.size > heldBytes {
+		s.settle((len(s.messages) + 1) / 2)
+	}
 }
 
 // rewind drops the message with that id and what follows it.
@@ -120,22 +127,31 @@ func (s *geminiSession) rewind(id string) {
 	}
 	for _, m := range s.messages[i:] {
 		delete(s.index, m.turn.ExternalID)
+		s.size -= len(m.turn.Text)
 		s.f.skip(skipRewound)
 	}
 	s.messages = slices.Delete(s.messages, i, len(s.messages))
 }
 
-// end yields the session in hand.
-func (s *geminiSession) end() {
-	c := s.f.conversation(s.id)
-	for _, m := range s.messages {
+// settle lets the first n messages go: it is too late to take them back.
+func (s *geminiSession) settle(n int) {
+	for _, m := range s.messages[:n] {
+		s.size -= len(m.turn.Text)
 		if m.reason != "" {
 			s.f.skip(m.reason)
 			continue
 		}
-		c.add(m.turn, m.line)
-		c.note("model", m.model)
+		s.c.add(m.turn, m.line)
+		s.c.note("model", m.model)
 	}
-	c.end()
-	s.messages, s.index = nil, map[string]int{}
+	s.messages, s.index = slices.Clone(s.messages[n:]), map[string]int{}
+	for i, m := range s.messages {
+		s.index[m.turn.ExternalID] = i
+	}
+}
+
+// end yields the session in hand.
+func (s *geminiSession) end() {
+	s.settle(len(s.messages))
+	s.c.end()
 }

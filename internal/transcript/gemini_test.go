@@ -2,6 +2,8 @@ package transcript
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -57,4 +59,22 @@ func TestGeminiCLI(t *testing.T) {
 	captures, sum := readText(t, Options{}, `{"sessionId":"S","projectHash":"p","kind":"subagent"}`+"\n"+hi)
 	require.Empty(t, captures)
 	require.Equal(t, map[string]int{skipSubagent: 1}, sum.Skips)
+}
+
+// TestGeminiLong: a session that is larger than what is held comes out whole.
+func TestGeminiLong(t *testing.T) {
+	t.Parallel()
+
+	text := strings.Repeat("x", 1<<20)
+	var in strings.Builder
+	in.WriteString(geminiHead)
+	for i := range 40 {
+		in.WriteString(geminiText(strconv.Itoa(i), []string{"user", "gemini"}[i%2], strconv.Itoa(i)+text) + "\n")
+	}
+	captures, sum := readText(t, Options{}, in.String()+`{"$rewindTo":"38"}`)
+	require.Len(t, captures, 19)
+	for i, c := range captures {
+		require.Equal(t, []string{fmt.Sprintf("gemini-cli:%d", 2*i), fmt.Sprintf("gemini-cli:%d", 2*i+1)}, c.TurnIDs)
+	}
+	require.Equal(t, map[string]int{skipRewound: 2}, sum.Skips)
 }

@@ -80,7 +80,7 @@ func (f *file) nativeTurn(rec record) {
 	}
 	source, observed := f.nativeLabel(n.source, "source", rec.line), f.nativeLabel(n.observed, "observed", rec.line)
 	meta := f.nativeMeta(n.meta, n.other, rec.line)
-	id := cmp.Or(Clean(n.id.id()), Clean(n.externalID.id()), firstID(meta["id"], meta["external_id"]))
+	id := cmp.Or(f.nativeID(n.id, "id", rec.line), f.nativeID(n.externalID, "external_id", rec.line), firstID(meta["id"], meta["external_id"]))
 	if id == "" {
 		var when string
 		if !date.IsZero() {
@@ -109,6 +109,14 @@ func (f *file) nativeTurn(rec record) {
 func (f *file) nativeMeta(own value, other members, line int) map[string]any {
 	if own.given() && own.kind() != '{' {
 		f.warn("bad_meta", line, `"meta" must be an object: dropped`)
+	}
+	size := len(own)
+	for _, m := range other {
+		size += len(m)
+	}
+	if size > f.im.o.MaxText {
+		f.warn("bad_meta", line, "longer than the cap for one text: dropped")
+		return nil
 	}
 	meta := map[string]any{}
 	ok := true
@@ -141,6 +149,14 @@ func (f *file) nativeLabel(v value, name string, line int) string {
 		f.warn("bad_field", line, `"`+name+`" must be a string: dropped`)
 	}
 	return Clean(v.text())
+}
+
+// nativeID is an id, clean; anything else than a string or a number is dropped.
+func (f *file) nativeID(v value, name string, line int) string {
+	if v.given() && v.kind() != '"' && !v.isNumber() {
+		f.warn("bad_field", line, `"`+name+`" must be a string or a number: dropped`)
+	}
+	return Clean(v.id())
 }
 
 // firstID is the first of vs, from meta, that is a number or a string that is not

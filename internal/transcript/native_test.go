@@ -48,7 +48,7 @@ func TestNativeTurn(t *testing.T) {
 		},
 		{
 			name: "id in meta",
-			in:   `{"id":{},"text":"x","meta":{"external_id":"m"}}`,
+			in:   `{"id":null,"text":"x","meta":{"external_id":"m"}}`,
 			want: Capture{ExternalID: "native:m", Source: "native", Text: "x", Meta: map[string]any{"external_id": "m"}},
 		},
 		{
@@ -61,6 +61,18 @@ func TestNativeTurn(t *testing.T) {
 			in:   `{"id":"` + long + `","text":"x"}`,
 			// printf 'native:%0600d' 0 | tr 0 i | sha256sum
 			want: Capture{ExternalID: "native:sha256:7a52ab450d65f5f440c810eb710cb4b9deaf90ca48af5b4ded6f285bf7f3650b", Source: "native", Text: "x"},
+		},
+		{
+			name:     "ids that are neither strings nor numbers",
+			in:       `{"id":{},"external_id":["e"],"text":"x","meta":{"external_id":"m"}}`,
+			want:     Capture{ExternalID: "native:m", Source: "native", Text: "x", Meta: map[string]any{"external_id": "m"}},
+			warnings: []string{"bad_field", "bad_field"},
+		},
+		{
+			name:     "meta beyond the cap",
+			in:       `{"id":"a","text":"x","meta":{"a":"` + strings.Repeat("z", 8<<20) + `"}}`,
+			want:     Capture{ExternalID: "native:a", Source: "native", Text: "x"},
+			warnings: []string{"bad_meta"},
 		},
 		{
 			name:     "labels that are no strings",

@@ -3,8 +3,8 @@
 // An input is a file, a directory or standard input, plain or compressed. What it
 // holds is decided by its content, never by its name. Reading streams: memory is
 // bounded by the largest single record, plus about 40 bytes for each capture to
-// recognise duplicates. What has to be known to its end before any of it counts is
-// held: sessions of Gemini CLI, the first 16 MiB of turns of Codex, and plain text.
+// recognise duplicates. What has to be known further before any of it counts is held:
+// 16 MiB of turns of Codex and of Gemini CLI, and plain text.
 package transcript
 
 import (
