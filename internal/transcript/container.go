@@ -91,9 +91,9 @@ func (l limited) Read(p []byte) (int, error) {
 	l.result += int64(n)
 	switch o := &l.im.o; {
 	case l.result > o.MaxUnpacked:
-		return n, errTooLarge
+		return max(0, n-int(l.result-o.MaxUnpacked)), errTooLarge
 	case l.result > int64(o.MaxRecord) && l.result > maxRatio*(l.im.read-l.began):
-		return n, errBomb
+		return 0, errBomb
 	}
 	return n, err
 }
@@ -120,7 +120,7 @@ func (im *importer) readInput(in input) {
 	buf := bufio.NewReaderSize(meter{im: im, r: r}, headSize)
 	magic, _ := buf.Peek(4)
 	switch {
-	case bytes.HasPrefix(magic, []byte("\x1f\x8b")):
+	case isGzip(magic):
 		gz, err := gzip.NewReader(buf)
 		if err != nil {
 			f.failRead(err, 0)
@@ -135,6 +135,8 @@ func (im *importer) readInput(in input) {
 	}
 	f.close()
 }
+
+func isGzip(magic []byte) bool { return bytes.HasPrefix(magic, []byte("\x1f\x8b")) }
 
 func isZip(magic []byte) bool {
 	return bytes.HasPrefix(magic, []byte("PK\x03\x04")) || bytes.HasPrefix(magic, []byte("PK\x05\x06"))
@@ -158,14 +160,14 @@ func (im *importer) readZip(f *file, r io.Reader, buf *bufio.Reader) {
 	}
 	only := slices.ContainsFunc(archive.File, export)
 	slices.SortStableFunc(archive.File, func(a, b *zip.File) int { return cmp.Compare(a.Name, b.Name) })
-	u := im.unpacking()
+	u, detail := im.unpacking(), ""
 	for _, e := range archive.File {
 		name := f.path + "/" + e.Name
 		switch {
 		case im.err != nil:
 			return
 		case e.FileInfo().IsDir():
-		case !fs.ValidPath(e.Name) || strings.Contains(e.Name, `\`):
+		case !fs.ValidPath(scrub(e.Name)) || strings.Contains(e.Name, `\`): // other encodings than UTF-8 lead nowhere
 			im.fail(Problem{File: name, Code: "unsafe_name", Detail: "the archive entry's name leads out of the archive"})
 			im.list(name, "unsafe_name")
 		case hidden(e.Name) || inMacMetadata(e.Name):
@@ -173,11 +175,13 @@ func (im *importer) readZip(f *file, r io.Reader, buf *bufio.Reader) {
 		case only && !export(e):
 			im.list(name, "not_conversations")
 		default:
-			im.readEntry(name, e, u)
+			if d := im.readEntry(name, e, u); detail == "" && d != "" {
+				detail = ": " + name + ": " + d
+			}
 		}
 	}
 	if !anyRead(im.sum.Files[first:]) && len(im.sum.Errors) == errs && im.err == nil {
-		f.reject("unsupported_format", "no conversation in the archive: "+census(im.sum.Files[first:]))
+		f.reject("unsupported_format", "no conversation in the archive: "+census(im.sum.Files[first:])+detail)
 		f.close()
 	}
 }
@@ -185,22 +189,24 @@ func (im *importer) readZip(f *file, r io.Reader, buf *bufio.Reader) {
 // inMacMetadata is what macOS adds to archives: a shadow of each file.
 func inMacMetadata(name string) bool { return strings.HasPrefix(name, "__MACOSX/") }
 
-// readEntry reads one entry.
-func (im *importer) readEntry(name string, e *zip.File, u *unpacking) {
+// readEntry reads one entry. It returns the way out for one that is known not to be
+// read.
+func (im *importer) readEntry(name string, e *zip.File, u *unpacking) (detail string) {
 	f := &file{im: im, path: name, inArchive: true}
 	defer f.close()
 	// Go's zip hands out encrypted entries as if they were plain.
 	if e.Flags&1 != 0 {
 		f.fail("encrypted", 0, "the archive entry is encrypted: unpack it and import the result")
-		return
+		return ""
 	}
 	r, err := e.Open()
 	if err != nil {
 		f.failRead(err, 0)
-		return
+		return ""
 	}
 	defer r.Close()
 	f.read(u.limit(r))
+	return f.detail
 }
 
 // openZip opens r as an archive. What is no regular file is spooled to a temporary
@@ -230,6 +236,9 @@ func (im *importer) openZip(r io.Reader, buf *bufio.Reader) (archive *zip.Reader
 		at = meter{im: im, at: spool}
 	}
 	archive, err = zip.NewReader(at, size)
+	if err == nil && len(archive.File) > maxEntries {
+		err = errEntries
+	}
 	if err != nil {
 		done()
 		return nil, nil, err

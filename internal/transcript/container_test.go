@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -122,8 +123,14 @@ func TestZip(t *testing.T) {
 			name:    "nothing usable",
 			entries: []entry{{name: "a.txt", data: "prose"}, {name: "inner.zip", data: zipped(t, entry{name: "a.json", data: twoTurns})}, {name: "empty.json"}},
 			errors:  []string{"unsupported_format"},
-			files:   map[string]string{"a.txt": "unsupported_format", "inner.zip": "unsupported_format", "empty.json": "empty_file", "": "unsupported_format"},
+			files:   map[string]string{"a.txt": "unsupported_format", "inner.zip": "nested_archive", "empty.json": "empty_file", "": "unsupported_format"},
 			exit:    1,
+		},
+		{
+			name:    "names in another encoding",
+			entries: []entry{{name: "gr\xfc\xdfe.json", data: twoTurns}},
+			texts:   []string{"one", "two"},
+			files:   map[string]string{"gr\xfc\xdfe.json": ""},
 		},
 		{
 			name:   "no entries",
@@ -153,6 +160,59 @@ func TestZip(t *testing.T) {
 			require.Equal(t, tt.texts, texts(piped))
 		})
 	}
+}
+
+// TestZipWayOut: what is known not to be read is told to whoever has it in an archive.
+func TestZipWayOut(t *testing.T) {
+	t.Parallel()
+
+	for says, e := range map[string]entry{
+		"WhatsApp": {name: "_chat.txt", data: "[31/12/23, 22:10:05] Ann: Hi\n"},
+		"Slack":    {name: "general/2026-01-31.json", data: `[{"type":"message","user":"U1","text":"hi","ts":"1700000000.000100"}]`},
+		"within":   {name: "inner.zip", data: zipped(t, entry{name: "a.json", data: twoTurns})},
+	} {
+		_, sum := readText(t, Options{}, zipped(t, entry{name: "a.txt", data: "prose"}, e))
+		require.Equal(t, []string{"unsupported_format"}, codes(sum.Errors), says)
+		require.Contains(t, sum.Errors[0].Detail, "-/"+e.name+": ")
+		require.Contains(t, sum.Errors[0].Detail, says)
+	}
+}
+
+// TestBombs: what expands out of all proportion is named and given up.
+func TestBombs(t *testing.T) {
+	t.Parallel()
+
+	bomb := `{"text":"before"}` + "\n" + strings.Repeat(" ", 40<<20) + "\n" + `{"text":"after"}`
+	half := bomb[:len(bomb)/2]
+	tests := []struct {
+		name, in string
+		texts    []string
+		errors   []string
+	}{
+		{"zip", zipped(t, entry{name: "a.jsonl", data: bomb}, entry{name: "b.jsonl", data: twoTurns}), []string{"before"}, []string{"zip_bomb", "zip_bomb"}},
+		{"gzip", gzipped(t, bomb), []string{"before"}, []string{"zip_bomb"}},
+		{"entries that add up", zipped(t, entry{name: "a.jsonl", data: half}, entry{name: "b.jsonl", data: half}), []string{"before"}, []string{"zip_bomb"}},
+		{"below a record's size", zipped(t, entry{name: "a.jsonl", data: half}), []string{"before"}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			captures, sum := readAll(t, Options{}, write(t, t.TempDir(), "export", tt.in))
+			require.Equal(t, tt.texts, texts(captures))
+			require.Equal(t, tt.errors, codes(sum.Errors))
+			piped, _ := readText(t, Options{}, tt.in)
+			require.Equal(t, tt.texts, texts(piped))
+		})
+	}
+
+	many := make([]entry, maxEntries+1)
+	for i := range many {
+		many[i].name = strconv.Itoa(i)
+	}
+	_, sum := readText(t, Options{}, zipped(t, many...))
+	require.Equal(t, []string{"too_large"}, codes(sum.Errors))
+	require.Contains(t, sum.Errors[0].Detail, "100000 files")
 }
 
 func TestBrokenZip(t *testing.T) {

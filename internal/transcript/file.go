@@ -33,6 +33,9 @@ type file struct {
 	silent bool
 	// whole are the hashes of records that are conversations without an id.
 	whole map[uint64]struct{}
+	// detail is why it was rejected as part of an archive, where that says more than
+	// that it is no conversation.
+	detail string
 	// reason is the code of why the file was not imported, or not to its end.
 	reason string
 }
@@ -50,12 +53,8 @@ func (f *file) readText(r *bufio.Reader) {
 		return
 	}
 	head, _ := r.Peek(r.Size())
-	if isBinary(head) {
-		detail := wayOut
-		if bytes.HasPrefix(head, []byte("SQLite format 3\x00")) {
-			detail = "a SQLite database, as Cursor and opencode keep: export its conversations with the program it belongs to"
-		}
-		f.reject("unsupported_format", detail)
+	if isBinary(head) || isZip(head) || isGzip(head) {
+		f.reject(binaryDetail(head))
 		return
 	}
 	f.src = newSource(r, f.im.o.MaxRecord)
@@ -140,7 +139,9 @@ func (f *file) detect(objects bool) bool {
 		}
 	}
 	f.format = nil
-	if good == 0 || bad > good {
+	if table := foreignText(f.probed); good == 0 && table != "" && f.im.o.Format != plainText.name {
+		detail = table
+	} else if good == 0 || bad > good {
 		if f.format = f.im.matchText(f.probed); f.format != nil {
 			return true
 		}
@@ -181,12 +182,10 @@ func (im *importer) match(v value) (*format, string) {
 			return f, ""
 		}
 	}
-	for _, f := range foreigners {
-		if !list && f.match(keys) {
-			return nil, f.detail
-		}
+	if list {
+		return nil, ""
 	}
-	return nil, ""
+	return nil, foreignTo(keys)
 }
 
 // records are the records of the file, without blank lines and those over the cap.
@@ -325,6 +324,9 @@ func (f *file) reject(code, detail string) {
 	case f.named:
 		f.fail(code, 0, detail)
 	case f.inArchive:
+		if code != "empty_file" && detail != wayOut && detail != wayOutText {
+			f.detail = detail
+		}
 	case code == "empty_file":
 		f.skip(code)
 	default:

@@ -58,6 +58,12 @@ func membersOf(v value) (keys members, list bool) {
 	return keys, list
 }
 
+// named are the members of v, or of the first object in it.
+func (v value) named() members {
+	keys, _ := membersOf(v)
+	return keys
+}
+
 func has(keys members, names ...string) bool {
 	for _, n := range names {
 		if _, ok := keys[n]; !ok {

@@ -11,18 +11,12 @@ import (
 // is required. One is one capture.
 var native = format{
 	name:  "native",
-	match: func(keys members) bool { return has(keys, "text") && !isSlack(keys) },
+	match: func(keys members) bool { return has(keys, "text") && foreignTo(keys) == "" },
 	read: func(f *file) {
 		for rec := range f.records {
 			f.nativeTurn(rec)
 		}
 	},
-}
-
-// isSlack tells a message of a Slack export, which would otherwise pass for a turn
-// without a date: channels hold other people's words.
-func isSlack(keys members) bool {
-	return has(keys, "ts", "type") && (has(keys, "user") || has(keys, "bot_id"))
 }
 
 // nativeRecord is what one record holds.

@@ -25,7 +25,7 @@ const (
 
 var (
 	labelLine = regexp.MustCompile(`^(?:\*\*|__)?(?:\[([^\[\]]{4,40})\]\s+)?(?:\*\*|__)?(\p{L}(?:[\p{L}\p{M}\p{N}'’-]|\.? ){0,39})(?:\*\*|__)?:(?:\*\*|__)?(?:\s|$)`)
-	whatsApp  = regexp.MustCompile(`^[\x{200e}\x{202a}]?\[?\d{1,2}[./-]\d{1,2}[./-]\d{2,4},? \d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[ \x{a0}\x{202f}]?[AaPp]\.?[Mm]\.?)?(?:\]| -) [^:]+: `)
+	whatsApp  = regexp.MustCompile(`(?m)^[\x{200e}\x{202a}]?\[?\d{1,2}[./-]\d{1,2}[./-]\d{2,4},? \d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[ \x{a0}\x{202f}]?[AaPp]\.?[Mm]\.?)?(?:\]| -) [^:]+: `)
 )
 
 // matchText claims a file for plainText if its first lines may be a transcript's.
@@ -50,7 +50,7 @@ func readPlainText(f *file) {
 	speakers := speakersOf(text, f.named, f.im.o.Format != "")
 	if len(speakers) < 2 {
 		detail := wayOutText
-		if whatsApp.MatchString(strings.TrimLeft(text, "\n")) {
+		if whatsApp.MatchString(text) {
 			detail = wayOutWhatsApp
 		}
 		f.refuse("unsupported_format", detail)

@@ -113,6 +113,21 @@ func TestEveryFileIsListed(t *testing.T) {
 	require.Equal(t, "no conversation in it: looked at 0 files", sum.Errors[0].Detail)
 }
 
+// TestNamesInBytes: names of files are bytes.
+func TestNamesInBytes(t *testing.T) {
+	t.Parallel()
+
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "gr\xfcn"), 0o755); err != nil {
+		t.Skip("a file system whose names are text")
+	}
+	write(t, dir, "gr\xfcn/\xe4.jsonl", twoTurns)
+	captures, sum := readAll(t, Options{}, dir)
+	require.Equal(t, []string{"one", "two"}, texts(captures))
+	require.Equal(t, []File{{Path: filepath.Join(dir, "gr\xfcn/\xe4.jsonl"), Format: "native", Captures: 2, Turns: 2}}, sum.Files)
+	require.Equal(t, 0, sum.Exit())
+}
+
 func TestUnreadable(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() == 0 {

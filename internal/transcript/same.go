@@ -55,8 +55,9 @@ func (f *file) emit(c Capture) {
 		return
 	}
 	if isOwn(&c) {
-		f.skip(skipOwn)
-		f.left++
+		for range c.Turns {
+			f.skip(skipOwn)
+		}
 		return
 	}
 	content := im.digest(&c)
