@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -30,6 +31,7 @@ const importMemory = 96 << 20
 func (a *app) importCmd() *cobra.Command {
 	var o transcript.Options
 	var dryRun, watch bool
+	var zone string
 	cmd := &cobra.Command{
 		Use:   "import PATH...",
 		Short: "Store conversations from files, directories or stdin (-) as captures",
@@ -48,6 +50,10 @@ read is a warning and its neighbours are imported.`,
 			if o.Format != "" && !slices.Contains(transcript.Formats(), o.Format) {
 				return a.usage(cmd, fmt.Errorf("--format %q is not known: use one of %s", o.Format, strings.Join(transcript.Formats(), ", ")))
 			}
+			var err error
+			if o.Zone, err = time.LoadLocation(zone); err != nil {
+				return a.usage(cmd, fmt.Errorf("--tz %q is not known: use an IANA name such as Europe/Berlin", zone))
+			}
 			switch {
 			case dryRun:
 				return a.importDry(cmd.Context(), paths, o)
@@ -61,6 +67,8 @@ read is a warning and its neighbours are imported.`,
 	cmd.Flags().BoolVar(&watch, "watch", false, "go on importing what is added to these files and directories")
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "watch")
 	cmd.Flags().StringVar(&o.Format, "format", "", fmt.Sprintf("force a format: %v", transcript.Formats()))
+	cmd.Flags().BoolVar(&o.Attachments, "attachments", false, "include the text of documents attached to prompts (claude.ai)")
+	cmd.Flags().StringVar(&zone, "tz", "UTC", "zone of dates in plain text that have none")
 	return cmd
 }
 

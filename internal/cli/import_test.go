@@ -105,6 +105,18 @@ func TestImportDryRun(t *testing.T) {
 	require.Empty(t, summary["errors"])
 }
 
+func TestImportSettings(t *testing.T) {
+	t.Parallel()
+	text := file(t, "chat.txt", "[2024-05-01 10:22] User: Hi", "[2024-05-01 10:23] Assistant: Yes.")
+	r := backfill(t, "", "import", "--dry-run", "--json", "--tz", "Europe/Berlin", text).ok()
+	require.Equal(t, "2024-05-01T08:22:00Z", r.objects()[0]["date"])
+	backfill(t, "", "import", "--dry-run", "--tz", "Middle-earth", text).fails(2, `--tz "Middle-earth"`, "Europe/Berlin")
+
+	chat := file(t, "chat.json", `{"uuid":"c","chat_messages":[{"uuid":"m","sender":"human","text":"","attachments":[{"extracted_content":"A document."}]}]}`)
+	require.Contains(t, backfill(t, "", "import", "--dry-run", chat).err, "attachment")
+	require.Contains(t, backfill(t, "", "import", "--dry-run", "--attachments", chat).ok().out, "A document.")
+}
+
 func TestImportNothing(t *testing.T) {
 	t.Parallel()
 	junk := t.TempDir()

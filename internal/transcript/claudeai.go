@@ -3,12 +3,13 @@ package transcript
 import (
 	"cmp"
 	"strconv"
+	"strings"
 	"time"
 )
 
 // claudeAI is the data export of claude.ai: conversations.json, an array of
-// conversations. Text that was attached to a prompt is left out: it is documents
-// rather than what the user says.
+// conversations. Text that was attached to a prompt is documents rather than what the
+// user says: see Options.Attachments.
 var claudeAI = format{
 	name:  "claude-ai",
 	grows: true,
@@ -79,7 +80,7 @@ func (f *file) claudeChat(v value, line int) {
 	path := f.claudeBranch(messages, v.member("current_leaf_message_uuid").text(), line)
 	for _, i := range path {
 		m := &messages[i]
-		t, reason := m.turn()
+		t, reason := m.turn(f.im.o.Attachments)
 		t.Date = conv.at(f.date(m.date, line))
 		if reason != "" {
 			f.skip(reason)
@@ -96,7 +97,7 @@ func (f *file) claudeChat(v value, line int) {
 }
 
 // turn is the turn in a message, without its date, or the reason why there is none.
-func (m *claudeMessage) turn() (t Turn, reason string) {
+func (m *claudeMessage) turn(attachments bool) (t Turn, reason string) {
 	role, reason := roleOf(m.sender)
 	t = Turn{ExternalID: m.uuid, Role: role}
 	if reason != "" {
@@ -106,11 +107,14 @@ func (m *claudeMessage) turn() (t Turn, reason string) {
 	if len(m.content) == 0 {
 		t.Text = Clean(m.text) // with blocks it holds placeholders for some of them
 	}
+	if attachments {
+		t.Text = Clean(t.Text + "\n" + m.attached())
+	}
 	switch {
 	case t.Text != "":
 	case m.content.has("tool_use", "tool_result"):
 		reason = skipToolCall
-	case m.attached():
+	case m.attached() != "":
 		reason = skipAttachment
 	default:
 		reason = skipEmpty
@@ -118,14 +122,15 @@ func (m *claudeMessage) turn() (t Turn, reason string) {
 	return t, reason
 }
 
-// attached reports whether the text of a document is attached.
-func (m *claudeMessage) attached() bool {
+// attached is the text of attached documents.
+func (m *claudeMessage) attached() string {
+	var texts []string
 	for a := range m.attachments.elements {
-		if a.member("extracted_content").text() != "" {
-			return true
+		if text := Clean(a.member("extracted_content").text()); text != "" {
+			texts = append(texts, text)
 		}
 	}
-	return false
+	return strings.Join(texts, "\n")
 }
 
 // noParent is what official exports give the first messages as what they follow.

@@ -47,6 +47,15 @@ func TestClaudeAIMessages(t *testing.T) {
 	}
 }
 
+func TestClaudeAIAttachments(t *testing.T) {
+	t.Parallel()
+
+	documents := `"attachments":[{"extracted_content":"B"},{"extracted_content":" "},{"extracted_content":"C\n"}]`
+	captures, sum := readText(t, Options{Attachments: true}, claudeChat(`{"uuid":"m","sender":"human","text":"A",`+documents+`}`)+"\n"+claudeChat(`{"uuid":"n","sender":"human","text":"",`+documents+`}`))
+	require.Equal(t, []string{"User: A\nB\nC", "User: B\nC"}, texts(captures))
+	require.Empty(t, sum.Skips)
+}
+
 func TestClaudeAIBranches(t *testing.T) {
 	t.Parallel()
 

@@ -32,7 +32,10 @@ func parseDate(v value) (time.Time, bool) {
 	}
 }
 
-func parseDateText(s string) (time.Time, bool) {
+func parseDateText(s string) (time.Time, bool) { return parseDateIn(s, time.UTC) }
+
+// parseDateIn is parseDateText with another zone for dates that have none.
+func parseDateIn(s string, zone *time.Location) (time.Time, bool) {
 	s = strings.TrimSpace(s)
 	if s == "" {
 		return time.Time{}, true
@@ -46,7 +49,7 @@ func parseDateText(s string) (time.Time, bool) {
 		s = s[:10] + "T" + s[11:]
 	}
 	for _, layout := range dateLayouts {
-		if t, err := time.Parse(layout, s); err == nil {
+		if t, err := time.ParseInLocation(layout, s, zone); err == nil {
 			t = t.UTC().Truncate(time.Microsecond)
 			if t.Year() < 1 || t.Year() > 9999 {
 				break

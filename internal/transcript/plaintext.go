@@ -69,7 +69,7 @@ func readPlainText(f *file) {
 			f.warn("text_before_first_label", 1+strings.Count(turn.Text[:blank], "\n"), "no speaker is named: dropped")
 		}
 	}
-	for l := range labels(text) {
+	for l := range labels(text, f.im.o.Zone) {
 		role, ok := speakers[l.name]
 		if !ok {
 			continue
@@ -128,7 +128,7 @@ type label struct {
 const maxLabel = 400
 
 // labels are the lines of text that may begin a turn, outside fenced code.
-func labels(text string) iter.Seq[label] {
+func labels(text string, zone *time.Location) iter.Seq[label] {
 	return func(yield func(label) bool) {
 		fenced := false
 		line := 0
@@ -148,7 +148,7 @@ func labels(text string) iter.Seq[label] {
 				ok := len(strings.Fields(l.name)) <= 4
 				if m[2] >= 0 {
 					var dated bool
-					l.date, dated = labelDate(rest[m[2]:m[3]])
+					l.date, dated = labelDate(rest[m[2]:m[3]], zone)
 					l.stamped, ok = true, ok && dated
 				}
 				if ok && !yield(l) {
@@ -165,8 +165,8 @@ func labels(text string) iter.Seq[label] {
 }
 
 // labelDate reads a stamp; a time without a day is one, of unknown date.
-func labelDate(s string) (time.Time, bool) {
-	if t, ok := parseDateText(s); ok {
+func labelDate(s string, zone *time.Location) (time.Time, bool) {
+	if t, ok := parseDateIn(s, zone); ok {
 		return t, true
 	}
 	for _, layout := range []string{"15:04", "15:04:05", "3:04 PM"} {
@@ -178,7 +178,7 @@ func labelDate(s string) (time.Time, bool) {
 }
 
 // speakersOf maps the names whose labels begin turns to their role: the fixed roles
-// if both occur, else names with a stamp, else, in a file the user named, names that
+// if one occurs, else names with a stamp, else, in a file the user named, names that
 // recur. Directories are full of records such as "Files: x" and "License: y".
 // forced says that the user calls it a transcript, whatever it looks like.
 func speakersOf(text string, named, forced bool) map[string]string {
@@ -188,10 +188,9 @@ func speakersOf(text string, named, forced bool) map[string]string {
 	}
 	names := map[string]*tally{}
 	fixed := map[string]string{}
-	roles := map[string]bool{}
-	for l := range labels(text) {
+	for l := range labels(text, time.UTC) {
 		if role := fixedRole(l.name); role != "" {
-			fixed[l.name], roles[role] = role, true
+			fixed[l.name] = role
 		}
 		n := names[l.name]
 		if n == nil {
@@ -205,8 +204,13 @@ func speakersOf(text string, named, forced bool) map[string]string {
 			n.sentences++
 		}
 	}
-	if len(roles) == 2 {
+	roles := slices.Compact(slices.Sorted(maps.Values(fixed)))
+	switch {
+	case len(roles) == 2:
 		return fixed
+	case len(fixed) == 1 && (fixed["Q"] != "" || fixed["A"] != ""): // alone an initial
+	case len(roles) == 1 && !forced:
+		return nil
 	}
 	stamped, recurring := map[string]string{}, map[string]string{}
 	var lines, sentences int

@@ -3,6 +3,7 @@ package transcript
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -21,6 +22,8 @@ func TestPlainText(t *testing.T) {
 		{"CRLF", "User: Hi\r\n\r\nthere\r\nAssistant: Yes.\r\n", []string{"User: Hi\n\nthere\n\nAssistant: Yes."}},
 		{"bold", "**User:** Hi\n\n**Assistant**: Yes.\n__User__: So", []string{"User: Hi\n\nAssistant: Yes.", "User: So"}},
 		{"other names are body", "User: Hi\nBob: said so\nBob: twice\nAssistant: Yes.", []string{"User: Hi\nBob: said so\nBob: twice\n\nAssistant: Yes."}},
+		{"initials", "A: The ferry is at nine.\nB: Bring the blue bag.\nA: I will do that.\nB: And some bread.", []string{"A: The ferry is at nine.", "B: Bring the blue bag.", "A: I will do that.", "B: And some bread."}},
+		{"roles of two kinds", "User: Hi\nA: Yes.", []string{"User: Hi\n\nAssistant: Yes."}},
 		{"in the middle of a line", "User: say User: and Assistant: x\nAssistant: Yes.", []string{"User: say User: and Assistant: x\n\nAssistant: Yes."}},
 		{"indented", "User: Hi\n  Assistant: quoted\nAssistant: Yes.", []string{"User: Hi\n  Assistant: quoted\n\nAssistant: Yes."}},
 		{"code", "User: Hi\n```\nAssistant: no\n```\nAssistant: Yes.", []string{"User: Hi\n```\nAssistant: no\n```\n\nAssistant: Yes."}},
@@ -51,6 +54,21 @@ func TestPlainTextDatesAndLines(t *testing.T) {
 	require.ElementsMatch(t, []Problem{{File: "-", Code: "text_before_first_label", Line: 3}, {File: "-", Code: "invalid_utf8", Line: 7}}, places(sum.Warnings))
 }
 
+func TestPlainTextZone(t *testing.T) {
+	t.Parallel()
+
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	require.NoError(t, err)
+	captures, _ := readText(t, Options{Zone: berlin}, "[2024-05-01 10:22] Ann: Hi\n[2024-12-01 10:22] Bo: Yes\n[2024-05-01T10:22:00+05:00] Ann: So\n[2024-05-01T10:22:00Z] Bo: No")
+	hours := make([]int, 0, len(captures))
+	for _, c := range captures {
+		hours = append(hours, c.Date.Hour())
+	}
+	require.Equal(t, []int{8, 9, 5, 10}, hours)
+	captures, _ = readText(t, Options{Zone: berlin}, `{"text":"x","date":"2024-05-01 10:22"}`)
+	require.Equal(t, 10, captures[0].Date.Hour(), "in plain text alone")
+}
+
 func TestPlainTextRefuses(t *testing.T) {
 	t.Parallel()
 
@@ -58,6 +76,9 @@ func TestPlainTextRefuses(t *testing.T) {
 		{"prose", "Warning: the pass closes.\nNote: bring cash.\nPlan: go.", "two speakers"},
 		{"one speaker", "Ann: The ferry is at nine.\nAnn: Bring the blue bag.", "two speakers"},
 		{"one role", "User: Hi\nUser: Hello", "two speakers"},
+		{"a role and a name", "User: The ferry is at nine.\nMara: Bring the blue bag.\nUser: I will do that.\nMara: And some bread.", "two speakers"},
+		{"a role and stamped names", "[10:22] User: Hi\n[10:23] Mara: Yes.\n[10:24] Bo: No.", "two speakers"},
+		{"one role under two names", "User: Hi\nHuman: Hello", "two speakers"},
 		{"names that do not recur", "Ann: The ferry is at nine.\nBo: Bring the blue bag.", "two speakers"},
 		{"a log", "[2024-05-01 10:22:00] INFO: server has started now\n[2024-05-01 10:22:01] ERROR: disk is full now\n[2024-05-01 10:22:01] ERROR: disk is full now\n[2024-05-01 10:22:00] INFO: and so on", "two speakers"},
 		{"a log with channels", "[2024-05-01 10:22:00] app.INFO: server has started\n[2024-05-01 10:22:01] app.ERROR: disk is full", ""},

@@ -178,6 +178,11 @@ type Options struct {
 	Format string
 	// Stdin is what the path "-" reads. Default os.Stdin.
 	Stdin io.Reader
+	// Attachments includes the text of documents that are attached to prompts, where
+	// the export has it. Default: left out, as it is not what the user says.
+	Attachments bool
+	// Zone is that of dates in plain text that have none. Default UTC.
+	Zone *time.Location
 	// MaxText is the longest text of a capture in bytes; longer ones are dropped
 	// with a warning. Default 8 MiB, what Postgres holds and indexes in comfort.
 	MaxText int
@@ -209,6 +214,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxUnpacked == 0 {
 		o.MaxUnpacked = 32 << 30
+	}
+	if o.Zone == nil {
+		o.Zone = time.UTC
 	}
 	if o.Progress == nil {
 		o.Progress = func(int64, int64) {}
