@@ -9,7 +9,7 @@ LDFLAGS  := -X $(PKG)/internal/version.Version=$(VERSION) -X $(PKG)/internal/ver
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-stop run test model race lint bench eval eval-unread docs cover fuzz clean
+.PHONY: help build demo demo-stop run test model race lint bench eval eval-unread docs cover fuzz mutants clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { gsub(/\$$\$$/, "$$", $$2); printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ fuzz: ## fuzz every target for $$FUZZTIME each
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
 		done; \
 	done
+
+mutants: ## make known mistakes in the importer, one at a time, and see its cases fail
+	go test -tags mutants -count=1 -run '^TestMutants$$' ./internal/transcript
 
 clean: ## remove what was built
 	rm -rf bin coverage.out
