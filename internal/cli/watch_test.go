@@ -37,6 +37,9 @@ func TestImportWatch(t *testing.T) {
 	write("a.jsonl", `{"id": 1, "text": "first"}`+"\n")
 	write("notes.txt", "not a conversation\n")
 	write(".hidden.jsonl", `{"id": 99, "text": "hidden"}`+"\n")
+	write("own.jsonl", `{"type":"user","uuid":"u","sessionId":"S","cwd":"/home/ann/.backfill","message":{"content":"Hi"}}`+"\n")
+	require.NoError(t, os.Mkdir(filepath.Join(dir, ".backfill"), 0o700))
+	write(".backfill/own.jsonl", `{"id": 98, "text": "ours"}`+"\n")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	var stdout, stderr bytes.Buffer

@@ -2,7 +2,7 @@
 //
 // An input is a file, a directory or standard input, plain or compressed. What it
 // holds is decided by its content, never by its name. Reading streams: memory is
-// bounded by the largest single record, plus about 40 bytes for each capture to
+// bounded by the largest single record, plus about 50 bytes for each capture to
 // recognise duplicates. What has to be known further before any of it counts is held:
 // 16 MiB of turns of Codex and of Gemini CLI, and plain text.
 package transcript
