@@ -47,15 +47,13 @@ func TestNotify(t *testing.T) {
 	require.Nil(t, b.hear(conn, 300*time.Millisecond), "nothing was staged")
 
 	// One of its own for each when it is quiet, and for one right behind as well.
-	began := time.Now()
 	for i := range 4 {
 		b.insert(fmt.Sprint("one by one ", i))
 		require.NotNil(t, b.hear(conn, 5*time.Second))
 	}
-	require.GreaterOrEqual(t, time.Since(began), 3*200*time.Millisecond)
 
 	// Fewer than there are commits when there are many.
-	began = time.Now()
+	began := time.Now()
 	for i := range captures {
 		b.insert(fmt.Sprint("capture ", i))
 		b.await(20*time.Second, "select exists (select from backfill.staging where content = $1)", fmt.Sprint("capture ", i))
@@ -66,7 +64,8 @@ func TestNotify(t *testing.T) {
 	}
 	took := time.Since(began)
 	require.NotZero(t, heard)
-	require.LessOrEqual(t, heard, 1+int(took/(200*time.Millisecond)), "within %s", took)
+	// Every ten seconds one is the sweep's.
+	require.LessOrEqual(t, heard, 2+int(took/(200*time.Millisecond))+int(took/(10*time.Second)), "within %s", took)
 
 	// What was staged last is announced by Stop at the latest.
 	b.insert("before the stop", "and another")
