@@ -65,11 +65,11 @@ func TestDrain(t *testing.T) {
 		t.Parallel()
 		b := setup(t)
 		b.insert("old")
-		b.exec("update backfill.batch set version = 'another'")
+		b.exec("select backfill.register_extractor('heuristic', 'another')")
 		b.insert("new")
 		b.start(config(extractorFunc(whole)))
-		b.await(20*time.Second, "select exists (select from backfill.staging where content = 'new')")
-		require.Equal(t, "pending", query[string](b, "select state from backfill.batch where version = 'another'"))
+		b.await(20*time.Second, "select exists (select from river.river_job where kind = 'drain' and state = 'completed')")
+		require.Equal(t, []string{"another pending", "another pending"}, query[[]string](b, "select array_agg(version || ' ' || state) from backfill.batch"))
 	})
 
 	t.Run("ALiveTurnPassesARun", func(t *testing.T) {
