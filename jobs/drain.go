@@ -89,7 +89,7 @@ func (w *drainWorker) Work(ctx context.Context, job *river.Job[drainArgs]) error
 	limit, rechecks := minClaim, 0
 	for !w.stopped(ctx) {
 		if time.Now().After(until) {
-			return w.store.Wake(ctx, slot.Name)
+			return w.wake(ctx, slot)
 		}
 		if slot.model != nil {
 			if limit = 1; slot.model.Client().Wait() > 0 {
@@ -105,16 +105,25 @@ func (w *drainWorker) Work(ctx context.Context, job *river.Job[drainArgs]) error
 		if len(batches) == 0 {
 			// What was locked a moment ago may be free again by now.
 			due, err := w.store.AnyDue(ctx, slot.ID, slot.Version, maxPrio)
-			if err != nil || !due || rechecks == 3 {
+			switch {
+			case err != nil:
 				return err
+			case due && rechecks < 3:
+				rechecks++
+				continue
+			case due || maxPrio < store.PrioRun:
+				return w.passOn(ctx, slot)
 			}
-			rechecks++
-			continue
+			return nil
 		}
 		rechecks = 0
-		if (len(batches) == limit || batches[0].Room) && len(slot.bulk) < cap(slot.bulk) {
-			// There may be more, and we could do more at once.
-			if err := w.store.Wake(ctx, slot.Name); err != nil {
+		if len(batches) == limit || batches[0].Room {
+			// There may be more, and we or another process could do more at once.
+			call := w.passOn
+			if len(slot.bulk) < cap(slot.bulk) {
+				call = w.wake
+			}
+			if err := call(ctx, slot); err != nil {
 				return err
 			}
 		}
@@ -130,6 +139,19 @@ func (w *drainWorker) Work(ctx context.Context, job *river.Job[drainArgs]) error
 		}
 	}
 	return nil
+}
+
+func (w *drainWorker) wake(ctx context.Context, slot *slot) error {
+	return w.store.Wake(ctx, slot.Name)
+}
+
+// passAfter is how long whoever cannot take what is due leaves it to others.
+const passAfter = time.Second
+
+// passOn calls for a process that can take what this one cannot, having its hands
+// full or a cap to keep to.
+func (w *drainWorker) passOn(ctx context.Context, slot *slot) error {
+	return w.store.PassOn(ctx, slot.ID, slot.Name, slot.Version, passAfter)
 }
 
 func (w *drainWorker) stopped(ctx context.Context) bool {

@@ -3,6 +3,7 @@ package jobs_test
 import (
 	"context"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -150,6 +151,33 @@ func TestCapIsUsed(t *testing.T) {
 	b.await(30*time.Second, "select state = 'succeeded' from backfill.run where id = $1", run)
 	require.False(t, alone.Load(), "nobody joined in")
 	require.False(t, crowd.Load(), "more than the cap")
+}
+
+// What one process has its hands full of is shared with the next, without a sweep:
+// a call that reaches the busy one is passed on.
+func TestProcessesShareARun(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := t.Context()
+	b.exec("update backfill.extractor set on_insert = false, batch_size = 1")
+	gate := make(chan struct{})
+	var in [2]atomic.Bool
+	for i := range in {
+		cfg := config(extractorFunc(func(turn extract.Turn) []extract.Candidate {
+			in[i].Store(true)
+			<-gate
+			return whole(turn)
+		}))
+		cfg.Workers, cfg.Name = 2, strconv.Itoa(i)
+		b.start(cfg)
+	}
+	t.Cleanup(func() { close(gate) })
+	b.await(20*time.Second, "select exists (select from river.river_job where kind = 'sweep' and state = 'completed')")
+	b.insert(slices.Repeat([]string{"one of many"}, 100)...)
+	run, err := b.store.CreateRun(ctx, store.NewRun{Kind: store.KindRun, Extractor: 1, Reprocess: store.ReprocessMissing})
+	require.NoError(t, err)
+	require.NoError(t, b.store.Plan(ctx, run))
+	require.Eventually(t, func() bool { return in[0].Load() && in[1].Load() }, 8*time.Second, 10*time.Millisecond)
 }
 
 func TestUndo(t *testing.T) {

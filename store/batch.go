@@ -223,6 +223,19 @@ func (s *Store) WakeIn(ctx context.Context, queue string, delay time.Duration) e
 	return nil
 }
 
+// PassOn is WakeIn where something of this version is due and no drain job of the
+// queue is waiting.
+func (s *Store) PassOn(ctx context.Context, extractor int16, queue, version string, delay time.Duration) error {
+	if _, err := s.pool.Exec(ctx, `
+		select backfill.wake($2, now() + $4)
+		where exists (select from backfill.due_batch where extractor_id = $1 and version = $3)
+		  and not exists (select from river.river_job where state = 'available' and queue = $2 and kind = 'drain')`,
+		extractor, queue, version, delay); err != nil {
+		return wrap("waking queue "+queue, err)
+	}
+	return nil
+}
+
 // Sweep requeues failed captures whose time has come, ends finished runs and
 // wakes every queue with due work. It returns the number of captures requeued.
 func (s *Store) Sweep(ctx context.Context) (int64, error) {
