@@ -224,12 +224,13 @@ func (s *Store) WakeIn(ctx context.Context, queue string, delay time.Duration) e
 }
 
 // PassOn is WakeIn where something of this version is due and no drain job of the
-// queue is waiting.
+// queue is waiting for now or for then.
 func (s *Store) PassOn(ctx context.Context, extractor int16, queue, version string, delay time.Duration) error {
 	if _, err := s.pool.Exec(ctx, `
 		select backfill.wake($2, now() + $4)
 		where exists (select from backfill.due_batch where extractor_id = $1 and version = $3)
-		  and not exists (select from river.river_job where state = 'available' and queue = $2 and kind = 'drain')`,
+		  and not exists (select from river.river_job where queue = $2 and kind = 'drain'
+		                  and (state = 'available' or state = 'scheduled' and scheduled_at <= now() + $4))`,
 		extractor, queue, version, delay); err != nil {
 		return wrap("waking queue "+queue, err)
 	}
