@@ -11,7 +11,7 @@ import (
 // night says what came of it.
 func TestNightly(t *testing.T) {
 	t.Parallel()
-	b := planned(t, 14)
+	b := planned(t, 17)
 	// 1 to 12 have failed each in its way, 13 waits for its next attempt, 14 is missing.
 	outcomes := []Outcome{Unparseable, Refused, Truncated, ProviderError, Panic, TooLong, DataError, Crashed, Staged, Empty, Skipped, Undone}
 	for i, o := range outcomes {
@@ -20,6 +20,9 @@ func TestNightly(t *testing.T) {
 	}
 	b.exec(`insert into backfill.extraction (capture_id, extractor_id, version, state, outcome, next_attempt_at)
 		values (13, 1, 'older', 'retry', 'panic', now() + interval '1 hour')`)
+	// The model that is asked now has had its say about these.
+	b.exec(`insert into backfill.extraction (capture_id, extractor_id, version, state, outcome, attempts)
+		values (15, 1, $1, 'dead', 'refused', 1), (16, 1, $1, 'dead', 'unparseable', 3), (17, 1, $1, 'dead', 'truncated', 3)`, testVersion)
 	run, err := b.store.CreateRun(t.Context(), NewRun{
 		Kind: KindNightly, Extractor: 1, Reprocess: ReprocessMissing, LocalDate: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC),
 	})

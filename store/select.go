@@ -209,14 +209,16 @@ const gap = `
 
 // nightlySelection is the gap finder: what has no result, and what failed for a
 // reason that may have passed. A capture that took the process down or that
-// Postgres refused is not tried again every night. Captures are compared with
+// Postgres refused is not tried again every night, nor is one that this version of a
+// model has refused or gave no readable answer to: it would cost every night. Captures are compared with
 // the ledger, never with an id watermark: ids commit out of order.
 //
 //nolint:gochecknoglobals // a statement
 var nightlySelection = selection{mode: "missing", sql: gap + `
 	select x.capture_id from domain d join backfill.extraction x on x.capture_id = d.id
 	where x.extractor_id = @slot and x.state <> 'done'
-	  and (x.state = 'queued' or x.state = 'dead' and x.outcome not in ('crashed', 'data_error', 'too_long'))`}
+	  and (x.state = 'queued' or x.state = 'dead' and x.outcome not in ('crashed', 'data_error', 'too_long')
+	       and not (x.outcome in ('refused', 'unparseable', 'truncated') and x.version = @version))`}
 
 func (s *scope) selection() selection {
 	if s.kind == KindNightly {
