@@ -7,9 +7,10 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 COMMIT   ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS  := -X $(PKG)/internal/version.Version=$(VERSION) -X $(PKG)/internal/version.Commit=$(COMMIT)
 FUZZTIME ?= 20s
+CAMPAIGN ?= 1000000
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-stop run test model race lint bench eval eval-unread docs cover fuzz mutants clean
+.PHONY: help build demo demo-stop run test model race lint bench campaign eval eval-unread docs cover fuzz mutants clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { gsub(/\$$\$$/, "$$", $$2); printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +53,9 @@ eval-unread: build ## the same on the part of them that nobody has read
 	EVAL_DATA=$(CURDIR)/bin/split/unread python3 $(EVAL)/score.py --bin "bin/backfill extract --jsonl"
 
 EVAL ?= ../shared/eval
+
+campaign: ## measure a backfill of $$CAMPAIGN captures, and what goes on beside it
+	BACKFILL_CAMPAIGN=$(CAMPAIGN) go test -count 1 -timeout 30m -v -run '^TestCampaign$$' ./internal/e2e
 
 docs: build ## renew the outputs in docs/sql.md, on a demo of its own (needs psql)
 	python3 docs/fill.py docs/sql.md $(CURDIR)/bin/backfill bin/docs

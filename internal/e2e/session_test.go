@@ -104,7 +104,6 @@ func (o *operator) rests(slot, request, end string) {
 // were leased at once meanwhile.
 func (o *operator) busiest(until string, args ...any) (most int) {
 	o.Helper()
-	o.await(time.Minute, "select true") // the pool is warm
 	for end := time.Now().Add(time.Minute); ; {
 		n := query[int](o.site, "select count(*) from backfill.batch where run_id = $1 and state = 'leased' and due > now()", o.id)
 		if most = max(most, n); query[bool](o.site, until, args...) {
@@ -116,10 +115,10 @@ func (o *operator) busiest(until string, args ...any) (most int) {
 
 // restart starts as many workers anew as were killed, once the leases of those have
 // run out.
-func (o *operator) restart(n int) []*program {
+func (o *operator) restart(n int) {
 	o.Helper()
 	o.await(lease+20*time.Second, "select not exists (select from backfill.batch where state = 'leased' and due > now())")
-	return o.workers(n)
+	o.workers(n)
 }
 
 func (s *site) workers(n int) []*program {
@@ -198,9 +197,9 @@ func TestSession(t *testing.T) {
 
 	told := ask[story](s, "runs", strconv.FormatInt(o.id, 10))
 	require.Equal(t, "the first year", told.Why)
-	var states []string
-	for _, e := range told.Events {
-		states = append(states, e.To)
+	states := make([]string, len(told.Events))
+	for i, e := range told.Events {
+		states[i] = e.To
 		if e.From == e.To {
 			require.Equal(t, "concurrency: none → 2", e.Reason)
 		}

@@ -141,10 +141,10 @@ func (p *program) ends(within time.Duration) {
 }
 
 // says waits until it has printed something.
-func (p *program) says(within time.Duration, pattern string) {
+func (p *program) says(pattern string) {
 	p.Helper()
 	re := regexp.MustCompile(pattern)
-	for until := time.Now().Add(within); !re.MatchString(p.out.String()); <-time.After(10 * time.Millisecond) {
+	for until := time.Now().Add(45 * time.Second); !re.MatchString(p.out.String()); <-time.After(10 * time.Millisecond) {
 		if time.Now().After(until) {
 			require.Fail(p, "it does not say "+pattern, "%s", p.out)
 		}
