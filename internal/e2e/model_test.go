@@ -65,7 +65,8 @@ func TestModelSession(t *testing.T) {
 	s.backfill("import", file)
 	asked := func(n int) {
 		t.Helper()
-		require.Len(t, server.Requests(), n)
+		got := len(server.Requests())
+		require.Equal(t, n, got, "requests")
 	}
 	gate := shut(server)
 	workers := s.workers(2)
@@ -131,18 +132,19 @@ func TestBudget(t *testing.T) {
 	require.Equal(t, "max-cost is reached", status.Reason)
 	require.LessOrEqual(t, *status.Cost, maxCost)
 	require.Greater(t, *status.Cost, maxCost/2)
-	done := len(server.Requests())
+	asked := func() int { return len(server.Requests()) }
+	done := asked()
 	require.Less(t, done, captures)
 	require.Equal(t, int64(done), status.Done)
 	require.NotZero(t, query[int](s, "select count(*) from backfill.batch where due is not null and captures > backfill.size(ids)"), "no batch was left in the middle")
 	s.exec("select backfill.sweep()")
 	s.tempt("llm")
-	require.Len(t, server.Requests(), done)
+	require.Equal(t, done, asked())
 
 	require.Contains(t, o.verb("set", "max-cost=100"), "max-cost $100.00")
 	o.verb("resume")
 	o.becomes("succeeded")
-	require.Len(t, server.Requests(), captures, "nothing is paid twice")
+	require.Equal(t, captures, asked(), "nothing is paid twice")
 	require.Equal(t, int64(captures), o.status().Done)
 	require.InDelta(t, query[float64](s, "select sum(cost_microusd)::float8 / 1e6 from backfill.llm_call"), *o.status().Cost, 1e-9)
 }
