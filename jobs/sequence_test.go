@@ -94,7 +94,7 @@ func TestModelBadKey(t *testing.T) {
 
 	b.llm.APIKey = good
 	b.start()
-	b.idle(time.Minute)
+	b.idle(4 * time.Minute) // a thousand, on a busy machine
 	require.Equal(t, int64(1000), query[int64](b.testBundle, "select count(*) from backfill.extraction where outcome = 'staged' and attempts = 1"))
 	b.requireRun(run, "succeeded")
 	b.requireInvariants()
