@@ -60,6 +60,13 @@ type Claim struct {
 	Worker string
 }
 
+// planOnce has a claim planned once a connection, along the indexes whatever the
+// statistics say at that moment. Left to itself, the database plans it anew each
+// time, which takes four times as long as the claim.
+const planOnce = `
+	select set_config('plan_cache_mode', 'force_generic_plan', true),
+	       set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)`
+
 // lockCapped takes this slot's runs that are capped and whose lock is free, until
 // the transaction ends: leases of such a run can only be counted by one claim at a
 // time.
@@ -104,6 +111,7 @@ func (s *Store) Claim(ctx context.Context, c Claim) ([]Batch, error) {
 		var batches []Batch
 		// One transaction, one round trip.
 		work := &pgx.Batch{}
+		work.Queue(planOnce)
 		work.Queue(lockCapped, c.Extractor)
 		work.Queue(claim, c.Extractor, prio, c.Version, c.Limit, c.Lease, c.Worker).Query(func(rows pgx.Rows) (err error) {
 			batches, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (Batch, error) {
