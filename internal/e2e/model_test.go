@@ -78,7 +78,7 @@ func TestModelSession(t *testing.T) {
 	s.tempt("llm")
 	asked(4)
 	gate.Open()
-	o.rests("llm", "pausing", "paused")
+	o.rests("llm", "paused")
 	asked(4)
 	require.Equal(t, int64(4), o.status().Done, "what was answered is kept")
 
@@ -98,7 +98,7 @@ func TestModelSession(t *testing.T) {
 	asked(8)
 	o.verb("cancel")
 	gate.Open()
-	o.rests("llm", "cancelling", "cancelled")
+	o.rests("llm", "cancelled")
 	asked(8)
 	require.Equal(t, int64(6), o.status().Done)
 

@@ -82,17 +82,22 @@ func (o *operator) claims() int64 {
 	return query[int64](o.site, "select sum(lease_no) from backfill.batch where run_id = $1", o.id)
 }
 
-// rests requires that the last request leads to its end state, and that nothing of
-// the run is begun from then on, whatever wakes the workers. How long that takes is
-// printed; that it is two seconds at most is the campaign's to show, on a machine
-// that does nothing else.
-func (o *operator) rests(slot, request, end string) {
+// soon prints how long it took until what was asked for last was so. That it is two
+// seconds at most is the campaign's to show, on a machine that does nothing else.
+func (o *operator) soon(request, state string) {
 	o.Helper()
-	o.becomes(end)
-	claims, done := o.claims(), o.done()
-	o.Logf("from %s to %s: %s", request, end, query[time.Duration](o.site, `
+	o.becomes(state)
+	o.Logf("from %s to %s: %s", request, state, query[time.Duration](o.site, `
 		select max(at) filter (where to_state = $3) - max(at) filter (where to_state = $2) from backfill.run_event where run_id = $1`,
-		o.id, request, end))
+		o.id, request, state))
+}
+
+// rests waits for a state in which nothing of the run may be begun, and requires
+// that nothing is, whatever wakes the workers.
+func (o *operator) rests(slot, state string) {
+	o.Helper()
+	o.becomes(state)
+	claims, done := o.claims(), o.done()
 	require.Zero(o, query[int](o.site, "select count(*) from backfill.batch where run_id = $1 and state = 'leased'", o.id))
 	o.exec("select backfill.sweep()")
 	for range 3 {
@@ -151,7 +156,8 @@ func TestSession(t *testing.T) {
 
 	o.await(time.Minute, "select count(*) > 500 from backfill.extraction")
 	o.verb("pause")
-	o.rests("heuristic", "pausing", "paused")
+	o.soon("pausing", "paused")
+	o.rests("heuristic", "paused")
 	done := o.done()
 	require.Less(t, done, int64(captures), "it was in the middle of it")
 	status := o.status()
@@ -181,7 +187,8 @@ func TestSession(t *testing.T) {
 	o.restart(2)
 	require.Equal(t, 2, o.busiest("select count(*) > $1 from backfill.extraction", done+500))
 	o.verb("cancel")
-	o.rests("heuristic", "cancelling", "cancelled")
+	o.soon("cancelling", "cancelled")
+	o.rests("heuristic", "cancelled")
 	done = o.done()
 	require.Less(t, done, int64(captures), "it was in the middle of it")
 	require.Equal(t, done, o.status().Done)
