@@ -62,9 +62,10 @@ type Claim struct {
 
 // planOnce has a claim planned once a connection, along the indexes whatever the
 // statistics say at that moment. Left to itself, the database plans it anew each
-// time, which takes four times as long as the claim.
+// time, which takes four times as long as the claim. A plan that was forced looks
+// expensive enough to be compiled, for seconds, were that not forbidden.
 const planOnce = `
-	select set_config('plan_cache_mode', 'force_generic_plan', true),
+	select set_config('plan_cache_mode', 'force_generic_plan', true), set_config('jit', 'off', true),
 	       set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)`
 
 // lockCapped takes this slot's runs that are capped and whose lock is free, until

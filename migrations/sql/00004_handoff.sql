@@ -22,7 +22,7 @@ create function backfill.claim_candidates(
     returns table (claim bigint, capture_id bigint, extractor text, ord smallint, content text, kind text,
                    salience real, source text, observed text, date text, tags text[], meta jsonb,
                    evidence text, entities text[], version text)
-    language plpgsql security definer set search_path = pg_catalog, pg_temp
+    language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off
     set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 declare
@@ -64,7 +64,7 @@ end $$;
 -- consumer has them. Candidates that were staged meanwhile are up next.
 -- +goose StatementBegin
 create function backfill.ack_candidates(p_claim bigint, p_capture_ids bigint[] default null) returns bigint
-    language plpgsql security definer set search_path = pg_catalog, pg_temp
+    language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off
     set plan_cache_mode = force_custom_plan as $$
 declare
     v_held  bigint;
@@ -92,7 +92,7 @@ end $$;
 -- release gives the captures of a claim back at once, and returns how many.
 -- +goose StatementBegin
 create function backfill.release(p_claim bigint) returns bigint
-    language plpgsql security definer set search_path = pg_catalog, pg_temp
+    language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off
     set plan_cache_mode = force_custom_plan as $$
 declare
     v_released bigint;
