@@ -60,24 +60,20 @@ func (b *budget) Reserve(ctx context.Context, est llm.Spend) (settle func(llm.Sp
 			}
 		}
 	}
-	var limits []store.Limit
-	if b.daily.Tokens != nil || b.daily.MicroUSD != nil {
-		limits = append(limits, store.DayLimit(b.endpoint, b.daily.Tokens, b.daily.MicroUSD))
-	}
+	limits := []store.Limit{store.DayLimit(b.endpoint, b.daily.Tokens, b.daily.MicroUSD)}
 	var run store.Limit
-	if s != nil && s.run != nil && s.maxCost != nil {
-		if est.MicroUSD == nil {
+	if s != nil && s.run != nil {
+		if s.maxCost != nil && est.MicroUSD == nil {
 			return nil, &runSpentError{"max-cost is set and the model's price is not: set BACKFILL_LLM_PRICES"}
 		}
-		run = store.RunLimit(*s.run, *s.maxCost)
+		run = store.RunLimit(*s.run, s.maxCost)
 		limits = append(limits, run)
-	}
-	if len(limits) == 0 {
-		return func(llm.Spend) {}, nil
 	}
 	err = b.store.Reserve(ctx, limits, est.Tokens, micro(est))
 	over, isOver := errors.AsType[*store.OverBudgetError](err)
 	switch {
+	case isOver && over.Busy:
+		return nil, llm.BudgetSpent(busyWait)
 	case isOver && over.Scope == run.Scope:
 		return nil, &runSpentError{"max-cost is reached"}
 	case isOver:
@@ -90,9 +86,13 @@ func (b *budget) Reserve(ctx context.Context, est llm.Spend) (settle func(llm.Sp
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		// What cannot be written stays reserved: too careful rather than too late.
-		_ = b.store.Settle(ctx, limits, used.Tokens-est.Tokens, micro(used)-micro(est))
+		_ = b.store.Settle(ctx, limits, est.Tokens, micro(est), used.Tokens, micro(used))
 	}, nil
 }
+
+// busyWait is the pause of whoever finds what is left of a limit set aside for calls
+// that are under way.
+const busyWait = 2 * time.Second
 
 func micro(s llm.Spend) int64 {
 	if s.MicroUSD == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -280,7 +281,7 @@ func TestModelRunBudget(t *testing.T) {
 	b.await(10*time.Second, "select not exists (select from backfill.batch where state = 'leased')")
 	spent := query[float64](b.testBundle, "select sum(cost_microusd)::float8 / 1e6 from backfill.llm_call")
 	require.LessOrEqual(t, spent, maxCost)
-	require.Greater(t, spent, maxCost/2, "what calls may cost at most is reserved, what they cost is spent")
+	require.Greater(t, spent, maxCost-0.015, "all but what one call may cost")
 	require.Equal(t, "max-cost is reached", query[string](b.testBundle, "select error from backfill.run"))
 	done := query[int64](b.testBundle, "select count(*) from backfill.extraction")
 	require.Equal(t, int64(len(b.server.Requests())), done)
@@ -291,6 +292,37 @@ func TestModelRunBudget(t *testing.T) {
 	b.requireRun(run, "succeeded")
 	require.Len(t, b.server.Requests(), 200, "nothing is paid twice")
 	b.requireInvariants()
+}
+
+// A limit that is set later counts what was spent before it.
+func TestModelBudgetIsBookedFromTheStart(t *testing.T) {
+	t.Parallel()
+	b := setupModel(t)
+	run := b.many(60)
+	gate := llmtest.NewGate()
+	b.server.Script(append(slices.Repeat([]llmtest.Reply{llmtest.OK()}, 40), gate.Then(llmtest.OK()))...)
+	b.start()
+	<-gate.Entered
+	b.exec(`update backfill.run set settings = '{"max_cost": 0.06}'`)
+	gate.Open()
+	b.requireRun(run, "budget_exhausted")
+	b.await(10*time.Second, "select not exists (select from backfill.batch where state = 'leased')")
+	require.LessOrEqual(t, query[float64](b.testBundle, "select sum(cost_microusd)::float8 / 1e6 from backfill.llm_call"), 0.06+0.01, "but for the calls under way")
+	require.Equal(t, query[int64](b.testBundle, "select sum(cost_microusd)::bigint from backfill.llm_call"),
+		query[int64](b.testBundle, "select microusd from backfill.budget where scope like 'run %'"))
+}
+
+// Without a price, a limit on costs cannot be kept to: no call is made.
+func TestModelBudgetWithoutPrice(t *testing.T) {
+	t.Parallel()
+	b := setupModel(t)
+	b.llm.Prices = nil
+	run := b.many(10)
+	b.exec(`update backfill.run set settings = '{"max_cost": 5}'`)
+	b.start()
+	b.requireRun(run, "budget_exhausted")
+	require.Contains(t, query[string](b.testBundle, "select error from backfill.run"), "BACKFILL_LLM_PRICES")
+	require.Empty(t, b.server.Requests())
 }
 
 // A day's limit holds for all processes together, and costs no capture.
@@ -306,7 +338,7 @@ func TestModelDailyBudget(t *testing.T) {
 	b.await(10*time.Second, "select not exists (select from backfill.batch where state = 'leased')")
 	used := query[int64](b.testBundle, "select sum(prompt_tokens + completion_tokens) from backfill.llm_call")
 	require.LessOrEqual(t, used, tokens)
-	require.Equal(t, used, query[int64](b.testBundle, "select tokens from backfill.budget"), "all is settled")
+	require.Equal(t, []int64{used, 0}, query[[]int64](b.testBundle, "select array[tokens, reserved_tokens] from backfill.budget where scope like 'day %'"), "all is settled")
 	require.Empty(t, query[string](b.testBundle, "select coalesce(string_agg(outcome, ' '), '') from backfill.extraction where outcome <> 'staged'"))
 	b.requireClean()
 }

@@ -4,75 +4,94 @@ import (
 	"context"
 	"strconv"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // Limit is a limit on what calls to models may use.
 type Limit struct {
 	// Scope names whose limit it is: see [DayLimit] and [RunLimit].
 	Scope string
-	// Tokens and MicroUSD are the most that may be used; nil is no limit.
+	// Tokens and MicroUSD are the most that may be used; nil is no limit. What is
+	// used is booked in any case, so that a limit can be set later.
 	Tokens, MicroUSD *int64
-	// spent is the part of llm_call that counted before the limit was set.
-	spent string
-	arg   any
 }
 
 // DayLimit limits an endpoint's day, which begins at midnight UTC.
 func DayLimit(endpoint string, tokens, microUSD *int64) Limit {
-	return Limit{
-		Scope: "day " + time.Now().UTC().Format(time.DateOnly) + " " + endpoint, Tokens: tokens, MicroUSD: microUSD,
-		spent: "endpoint = $4 and started_at >= date_trunc('day', now(), 'UTC')", arg: endpoint,
-	}
+	return Limit{Scope: "day " + time.Now().UTC().Format(time.DateOnly) + " " + endpoint, Tokens: tokens, MicroUSD: microUSD}
 }
 
-// RunLimit limits what a run may cost.
-func RunLimit(run int64, microUSD int64) Limit {
-	return Limit{Scope: "run " + strconv.FormatInt(run, 10), MicroUSD: &microUSD, spent: "run_id = $4", arg: run}
+// RunLimit limits what a run may cost; nil does not.
+func RunLimit(run int64, microUSD *int64) Limit {
+	return Limit{Scope: "run " + strconv.FormatInt(run, 10), MicroUSD: microUSD}
 }
 
 // OverBudgetError says that a reservation would go over a limit. Nothing was
 // reserved.
-type OverBudgetError struct{ Scope string }
+type OverBudgetError struct {
+	Scope string
+	// Busy is set if calls that are under way have set so much aside: what they
+	// really cost may leave enough.
+	Busy bool
+}
 
 // Error names the limit.
 func (e *OverBudgetError) Error() string { return "over the budget of " + e.Scope }
 
+// abandoned is how long a reservation counts as one of a call that is under way.
+// No call takes as long.
+const abandoned = 15 * time.Minute
+
 // Reserve sets an amount aside under every limit, or under none: then the error is
-// an [*OverBudgetError]. Reserved amounts count as used, in all processes, until
-// [Store.Settle] corrects them.
+// an [*OverBudgetError]. Reserved amounts count, in all processes, until
+// [Store.Settle] puts what was used in their place; those of a process that
+// vanished do so for good.
 func (s *Store) Reserve(ctx context.Context, limits []Limit, tokens, microUSD int64) error {
-	return s.inTx(ctx, func(tx pgx.Tx) error {
-		for _, l := range limits {
-			var usedTokens, usedMicroUSD int64
-			err := tx.QueryRow(ctx, `
-				insert into backfill.budget as b (scope, tokens, microusd)
-				select $1, coalesce(sum(coalesce(prompt_tokens, 0) + coalesce(completion_tokens, 0)), 0) + $2, coalesce(sum(cost_microusd), 0) + $3
-				from backfill.llm_call where not exists (select from backfill.budget where scope = $1) and `+l.spent+`
-				on conflict (scope) do update set tokens = b.tokens + $2, microusd = b.microusd + $3, updated_at = now()
-				returning tokens, microusd`, l.Scope, tokens, microUSD, l.arg).Scan(&usedTokens, &usedMicroUSD)
-			if err != nil {
-				return wrap("reserving the budget", err)
-			}
-			if l.Tokens != nil && usedTokens > *l.Tokens || l.MicroUSD != nil && usedMicroUSD > *l.MicroUSD {
-				return &OverBudgetError{l.Scope}
-			}
+	tx, err := s.pool.Begin(ctx)
+	if err != nil {
+		return wrap("reserving the budget", err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	for _, l := range limits {
+		// Amounts before this reservation.
+		var used, reserved struct{ tokens, microUSD int64 }
+		var quiet bool
+		err := tx.QueryRow(ctx, `
+			with before as (select updated_at from backfill.budget where scope = $1)
+			insert into backfill.budget as b (scope, reserved_tokens, reserved_microusd) values ($1, $2, $3)
+			on conflict (scope) do update set updated_at = now(),
+			    reserved_tokens = b.reserved_tokens + $2, reserved_microusd = b.reserved_microusd + $3
+			returning tokens, microusd, reserved_tokens - $2, reserved_microusd - $3,
+			    coalesce((select updated_at from before) < now() - $4::interval, false)`, l.Scope, tokens, microUSD, abandoned).
+			Scan(&used.tokens, &used.microUSD, &reserved.tokens, &reserved.microUSD, &quiet)
+		if err != nil {
+			return wrap("reserving the budget", err)
 		}
-		return nil
-	})
+		over := func(limit *int64, used, reserved, more int64) (over, busy bool) {
+			over = limit != nil && used+reserved+more > *limit
+			return over, over && used+more <= *limit
+		}
+		overTokens, busyTokens := over(l.Tokens, used.tokens, reserved.tokens, tokens)
+		overCost, busyCost := over(l.MicroUSD, used.microUSD, reserved.microUSD, microUSD)
+		if overTokens || overCost {
+			return &OverBudgetError{Scope: l.Scope, Busy: !quiet && overTokens == busyTokens && overCost == busyCost}
+		}
+	}
+	if err := tx.Commit(ctx); err != nil {
+		return wrap("reserving the budget", err)
+	}
+	return nil
 }
 
-// Settle corrects reservations by the difference between what was reserved and
-// what was used.
-func (s *Store) Settle(ctx context.Context, limits []Limit, tokens, microUSD int64) error {
+// Settle puts what was used in the place of what was reserved.
+func (s *Store) Settle(ctx context.Context, limits []Limit, reservedTokens, reservedMicroUSD, tokens, microUSD int64) error {
 	scopes := make([]string, len(limits))
 	for i, l := range limits {
 		scopes[i] = l.Scope
 	}
 	if _, err := s.pool.Exec(ctx, `
-		update backfill.budget set tokens = tokens + $2, microusd = microusd + $3, updated_at = now()
-		where scope = any ($1)`, scopes, tokens, microUSD); err != nil {
+		update backfill.budget set updated_at = now(), tokens = tokens + $4, microusd = microusd + $5,
+		    reserved_tokens = reserved_tokens - $2, reserved_microusd = reserved_microusd - $3
+		where scope = any ($1)`, scopes, reservedTokens, reservedMicroUSD, tokens, microUSD); err != nil {
 		return wrap("settling the budget", err)
 	}
 	return nil

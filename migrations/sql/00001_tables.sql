@@ -19,10 +19,14 @@ create table backfill.extractor (
     -- Not null: nothing of this slot may be claimed, because its endpoint refuses
     -- every request. reason is a class and a code, fix is what an operator can do.
     -- probe_at is when a worker tries again by itself.
-    stopped_at  timestamptz,
-    probe_at    timestamptz,
-    stop_reason text,
-    stop_fix    text
+    stopped_at   timestamptz,
+    probe_at     timestamptz,
+    stop_reason  text,
+    stop_fix     text,
+    -- The capture in hand at the last stop, and when that was: one that stops the
+    -- slot again although a probe succeeded is itself the reason.
+    stop_capture bigint,
+    last_stop    timestamptz
 );
 
 create table backfill.extractor_version (
@@ -237,15 +241,16 @@ create index llm_call_capture on backfill.llm_call (capture_id);
 create index llm_call_started on backfill.llm_call (started_at);
 create index llm_call_run on backfill.llm_call (run_id) where run_id is not null;
 
--- What is spent of a limit: a day of an endpoint's, or a run's. A call reserves
--- what it may cost before it is made and settles it afterwards, so that all
--- processes together keep to the limit. What a vanished process had reserved
--- stays spent.
+-- What calls have used of an endpoint's day or of a run. A call reserves what it may
+-- cost before it is made and settles it afterwards, so that all processes together
+-- keep to limits. What a vanished process had reserved stays reserved.
 create table backfill.budget (
-    scope      text primary key,
-    updated_at timestamptz not null default now(),
-    tokens     bigint not null,
-    microusd   bigint not null
+    scope             text primary key,
+    updated_at        timestamptz not null default now(),
+    tokens            bigint not null default 0,
+    microusd          bigint not null default 0,
+    reserved_tokens   bigint not null default 0,
+    reserved_microusd bigint not null default 0
 );
 
 -- Candidates. Immutable: the hand-off's lease lives on the ledger row.
