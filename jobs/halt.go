@@ -17,18 +17,19 @@ const probeQueue = "probe"
 
 // halt stops a slot whose endpoint refuses every request, in all processes. What
 // decides is the slot's row; River's queue is paused so that nobody polls for
-// nothing and its UI shows it.
-func (w *drainWorker) halt(ctx context.Context, slot *slot, why *llm.Error) error {
-	if err := w.store.StopSlot(ctx, slot.ID, why.Error(), why.Fix()); err != nil {
-		return err
+// nothing and its UI shows it. again says that the capture in hand is the reason:
+// then nothing is stopped.
+func (w *drainWorker) halt(ctx context.Context, slot *slot, capture int64, why *llm.Error) (again bool, err error) {
+	if again, err = w.store.StopSlot(ctx, slot.ID, capture, why.Error(), why.Fix()); again || err != nil {
+		return again, err
 	}
 	w.cfg.Logger.ErrorContext(ctx, "the queue is stopped: no request to the model can succeed",
 		"queue", slot.Name, "endpoint", slot.model.Client().Endpoint(), "reason", why.Error(), "fix", why.Fix())
 	client, err := river.ClientFromContextSafely[pgx.Tx](ctx)
 	if err != nil {
-		return fmt.Errorf("pausing the queue: %w", err)
+		return false, fmt.Errorf("pausing the queue: %w", err)
 	}
-	return ignoreMissing(client.QueuePause(ctx, slot.Name, nil))
+	return false, ignoreMissing(client.QueuePause(ctx, slot.Name, nil))
 }
 
 // ignoreMissing forgives a queue that River does not know yet.
@@ -67,7 +68,8 @@ func (w *probeWorker) probe(ctx context.Context, slot *slot) error {
 	_, err := slot.model.Client().Probe(ctx)
 	if bad, ok := errors.AsType[*llm.Error](err); ok {
 		if bad.Kind == llm.StopQueue {
-			return w.store.StopSlot(ctx, slot.ID, bad.Error(), bad.Fix())
+			_, err := w.store.StopSlot(ctx, slot.ID, 0, bad.Error(), bad.Fix())
+			return err
 		}
 		return nil // busy or away: the reason stands until something answers
 	}

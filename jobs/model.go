@@ -68,6 +68,16 @@ func (w *drainWorker) ask(ctx context.Context, slot *slot, b store.Batch, id int
 				return false, err
 			}
 			result, failure := w.answer(ctx, slot, b, capture, e)
+			if bad, ok := errors.AsType[*llm.Error](failure); ok && bad.Kind == llm.StopQueue && !w.stopped(ctx) {
+				again, err := w.halt(ctx, slot, id, bad)
+				if err != nil {
+					return false, err
+				}
+				if again { // a probe has succeeded, and this one is refused all the same
+					slot.model.Client().Resume()
+					result, failure = w.failed(ctx, slot, capture, bad, result, e), nil
+				}
+			}
 			if failure != nil {
 				return false, w.leave(ctx, slot, b, id, failure, result.Calls)
 			}
@@ -122,7 +132,9 @@ func (w *drainWorker) answer(ctx context.Context, slot *slot, b store.Batch, c s
 
 // answered turns what the model found into a result.
 func (w *drainWorker) answered(ctx context.Context, slot *slot, c store.Capture, got llm.Result, r store.Result, e store.Entered) store.Result {
-	slot.model.outages.Store(0)
+	if slot.model.outages.Swap(0) > 0 {
+		w.cfg.Logger.InfoContext(ctx, "the model answers again", "queue", slot.Name)
+	}
 	if got.Partial && len(got.Candidates) == 0 && got.Reason != nil {
 		// Nothing was found where something was left out: that is a failure.
 		return w.failed(ctx, slot, c, got.Reason, r, e)
@@ -180,15 +192,18 @@ func (w *drainWorker) leave(ctx context.Context, slot *slot, b store.Batch, id i
 		if err := w.store.ExhaustRun(ctx, *b.RunID, spent.Error()); err != nil {
 			return err
 		}
+		w.cfg.Logger.WarnContext(ctx, "the run rests", "run", *b.RunID, "reason", spent.Error())
 	case isLLM && bad.Kind == llm.StopQueue:
-		left.Reason = bad.Error()
-		if err := w.halt(ctx, slot, bad); err != nil {
-			return err
-		}
+		left.Reason = bad.Error() // it waits for the slot
 	case isLLM:
 		left.Reason, left.Delay = bad.Error(), bad.RetryAfter
 		if !bad.Wait() {
-			left.Delay = max(bad.RetryAfter, w.cfg.Outage(slot.model.outages.Add(1)))
+			n := slot.model.outages.Add(1)
+			left.Delay = max(bad.RetryAfter, w.cfg.Outage(n))
+			if n == 1 {
+				w.cfg.Logger.WarnContext(ctx, "the model does not answer: its captures wait, and no attempt is counted",
+					"queue", slot.Name, "endpoint", slot.model.Client().Endpoint(), "reason", bad.Error())
+			}
 		}
 	default: // the database
 		left.Reason, left.Delay = store.Code(failure), sweepEvery

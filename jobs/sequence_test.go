@@ -122,6 +122,42 @@ func TestModelProbe(t *testing.T) {
 	require.Equal(t, "done/staged/1", b.ledger())
 }
 
+// A capture that is refused in a way that stops the queue, as by a firewall in front
+// of the endpoint, does so once: after a probe has succeeded it fails by itself.
+func TestModelOneCaptureDoesNotHoldUpTheOthers(t *testing.T) {
+	t.Parallel()
+	b := setupModel(t, llmtest.If(func(r llmtest.Request) bool { return strings.Contains(r.Turn(), "attack") },
+		llmtest.Body(http.StatusForbidden, "<html>blocked</html>"), llmtest.OK()))
+	b.start()
+	b.insert("an attack", said, said+" Again.")
+	b.await(20*time.Second, "select stopped_at is not null from backfill.extractor where id = 2")
+	b.exec("update backfill.extractor set probe_at = now() where id = 2")
+	b.hurry(30 * time.Second)
+	require.Equal(t, []string{"dead/provider_error", "done/staged", "done/staged"}, query[[]string](b.testBundle,
+		"select array_agg(concat_ws('/', state, outcome) order by capture_id) from backfill.extraction"))
+	require.True(t, query[bool](b.testBundle, "select stopped_at is null from backfill.extractor where id = 2"))
+	b.requireInvariants()
+}
+
+// A slot that another process has stopped is not asked for, in the middle of a batch.
+func TestModelStoppedElsewhere(t *testing.T) {
+	t.Parallel()
+	gate := llmtest.NewGate()
+	b := setupModel(t, gate.Then(llmtest.OK()))
+	b.many(10) // one batch
+	b.start()
+	<-gate.Entered
+	_, err := b.store.StopSlot(t.Context(), 2, 0, "llm: stop_queue (HTTP 401)", "set OPENAI_API_KEY")
+	require.NoError(t, err)
+	gate.Open()
+	b.await(20*time.Second, "select exists (select from backfill.batch where state = 'pending') and exists (select from backfill.extraction where state = 'done')")
+	b.exec("select backfill.sweep(), backfill.wake('llm')")
+	require.Len(t, b.server.Requests(), 1)
+	require.NoError(t, b.store.ReleaseSlot(t.Context(), 2))
+	b.idle(30 * time.Second)
+	require.Len(t, b.server.Requests(), 10)
+}
+
 // A turn that is too long for the model is split until it fits, and every part of
 // it is stored once.
 func TestModelOverflow(t *testing.T) {
@@ -406,6 +442,7 @@ func TestModelChangedMeanwhile(t *testing.T) {
 	b.exec("update backfill.intake set text = 'The new text.'")
 	gate.Open()
 	b.idle(30 * time.Second)
+	require.Equal(t, "{}", query[string](b.testBundle, "select outcomes::text from backfill.batch where mode = 'missing'"), "the answer to the old text counts for nothing")
 	require.Equal(t, "The new text.", query[string](b.testBundle, "select string_agg(content, '|') from backfill.staging"))
 	b.requireInvariants()
 }

@@ -4,15 +4,20 @@ import "context"
 
 // StopSlot keeps a slot's work from being claimed, by whomever, until
 // [Store.ReleaseSlot]: its endpoint refuses every request. reason is a class and a
-// code, fix is what an operator can do. The first reason stands.
-func (s *Store) StopSlot(ctx context.Context, slot int16, reason, fix string) error {
-	if _, err := s.pool.Exec(ctx, `
-		update backfill.extractor set stopped_at = coalesce(stopped_at, now()), stop_reason = $2, stop_fix = $3,
-		    probe_at = coalesce(probe_at, now() + interval '10 minutes')
-		where id = $1`, slot, reason, fix); err != nil {
-		return wrap("stopping the queue", err)
+// code, fix is what an operator can do, capture the one in hand, 0 for none.
+//
+// Where the same capture has stopped the slot within the last hour and the slot was
+// released since, it is the capture that is refused: then the slot goes on, and
+// again is true.
+func (s *Store) StopSlot(ctx context.Context, slot int16, capture int64, reason, fix string) (again bool, err error) {
+	tag, err := s.pool.Exec(ctx, `
+		update backfill.extractor set stopped_at = coalesce(stopped_at, now()), stop_reason = $3, stop_fix = $4,
+		    probe_at = coalesce(probe_at, now() + interval '10 minutes'), stop_capture = coalesce(nullif($2, 0), stop_capture), last_stop = now()
+		where id = $1 and (stopped_at is not null or stop_capture is distinct from $2 or last_stop < now() - interval '1 hour')`, slot, capture, reason, fix)
+	if err != nil {
+		return false, wrap("stopping the queue", err)
 	}
-	return nil
+	return tag.RowsAffected() == 0, nil
 }
 
 // ReleaseSlot lets a stopped slot go on.

@@ -334,6 +334,9 @@ func (c *Client) Wait() time.Duration {
 	return wait
 }
 
+// Resume ends every pause that the endpoint asked for.
+func (c *Client) Resume() { c.gate.release() }
+
 // Shape returns what the endpoint takes, as far as requests have shown.
 func (c *Client) Shape() Shape { return c.ladder.now() }
 

@@ -125,7 +125,7 @@ func TestErrorText(t *testing.T) {
 	t.Parallel()
 	require.EqualError(t, &llm.Error{Kind: llm.BadOutput}, "llm: bad_output")
 	require.EqualError(t, &llm.Error{Kind: llm.RetryLater, Status: 429, Code: "rate_limit_exceeded", RetryAfter: 7 * time.Second, RequestID: "r"},
-		"llm: retry_later (HTTP 429, rate_limit_exceeded, retry after 7s, request r)")
+		"llm: retry_later (HTTP 429, rate_limit_exceeded, retry after 7s)")
 	require.Empty(t, llm.KindOf(http.ErrAbortHandler))
 	for _, e := range []*llm.Error{
 		{Status: 401},

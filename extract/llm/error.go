@@ -83,7 +83,8 @@ type Error struct {
 	moderated bool
 }
 
-// Error implements error.
+// Error implements error. The request's id is left out, so that failures of one
+// kind read alike.
 func (e *Error) Error() string {
 	var facts []string
 	if e.Status > 0 {
@@ -94,9 +95,6 @@ func (e *Error) Error() string {
 	}
 	if e.RetryAfter > 0 {
 		facts = append(facts, "retry after "+e.RetryAfter.Round(100*time.Millisecond).String())
-	}
-	if e.RequestID != "" {
-		facts = append(facts, "request "+e.RequestID)
 	}
 	if len(facts) == 0 {
 		return "llm: " + string(e.Kind)

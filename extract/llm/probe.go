@@ -40,7 +40,7 @@ func (c *Client) Probe(ctx context.Context) (Probe, error) {
 		err = nil // it answers; what it says to a probe is of no interest
 	}
 	if err == nil {
-		c.gate.release()
+		c.Resume()
 	}
 	return p, err
 }

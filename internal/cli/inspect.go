@@ -89,15 +89,21 @@ func (a *app) showHistory(id int64, h store.History) {
 		if l.NextAttemptAt != nil {
 			fmt.Fprintf(w, "; next attempt %s", when(l.NextAttemptAt))
 		}
+		if l.Fallback != nil {
+			fmt.Fprintf(w, "; the %s stands in", *l.Fallback)
+		}
 		if l.HandedTo != nil {
 			fmt.Fprintf(w, "; handed to %s", oneLine(*l.HandedTo, 100))
 		}
 		fmt.Fprintln(w)
-	}
-	for _, c := range h.Candidates {
-		fmt.Fprintf(w, "  %d. %-10s %.2f  %s\n", c.Ord, deref(c.Kind), c.Salience, oneLine(c.Content, 1000))
-		if len(c.Entities) > 0 {
-			fmt.Fprintf(w, "     entities: %s\n", oneLine(strings.Join(c.Entities, ", "), 1000))
+		for _, c := range h.Candidates {
+			if c.Extractor != l.Extractor {
+				continue
+			}
+			fmt.Fprintf(w, "  %d. %-10s %.2f  %s\n", c.Ord, deref(c.Kind), c.Salience, oneLine(c.Content, 1000))
+			if len(c.Entities) > 0 {
+				fmt.Fprintf(w, "     entities: %s\n", oneLine(strings.Join(c.Entities, ", "), 1000))
+			}
 		}
 	}
 	for _, b := range h.Open {

@@ -169,14 +169,9 @@ func (w *runWatch) pace(run store.Run) time.Duration {
 // stall says why a run is not moving, or why nothing of it is in hand.
 func stall(ctx context.Context, st *store.Store, run store.Run, rate float64) (string, error) {
 	if run.State != "running" && run.State != "planning" {
-		events, err := st.Events(ctx, run.ID)
-		if err != nil {
-			return "", err
-		}
-		for _, e := range slices.Backward(events) {
-			if e.From != e.To && (e.To == "pausing" || e.To == "cancelling") {
-				return run.State + " by " + oneLine(e.Who, 100), nil
-			}
+		switch run.State {
+		case "pausing", "paused", "cancelling", "cancelled":
+			return whoAsked(ctx, st, run)
 		}
 		return cmp.Or(orZero(run.Error), run.State), nil
 	}
@@ -209,6 +204,20 @@ func stall(ctx context.Context, st *store.Store, run store.Run, rate float64) (s
 		return "waiting for a worker of this version: restart the workers after `backfill migrate up`", nil
 	}
 	return "", nil
+}
+
+// whoAsked is "paused by ines".
+func whoAsked(ctx context.Context, st *store.Store, run store.Run) (string, error) {
+	events, err := st.Events(ctx, run.ID)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range slices.Backward(events) {
+		if e.From != e.To && (e.To == "pausing" || e.To == "cancelling") {
+			return run.State + " by " + oneLine(e.Who, 100), nil
+		}
+	}
+	return run.State, nil
 }
 
 // outcomes is "12 staged, 3 empty".

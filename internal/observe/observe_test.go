@@ -49,7 +49,8 @@ func TestMount(t *testing.T) {
 	require.Equal(t, http.StatusOK, code)
 	require.Equal(t, "ok\n", body)
 
-	require.NoError(t, store.New(pool).StopSlot(t.Context(), 2, "llm: stop_queue (HTTP 401)", "set OPENAI_API_KEY"))
+	_, err = store.New(pool).StopSlot(t.Context(), 2, 0, "llm: stop_queue (HTTP 401)", "set OPENAI_API_KEY")
+	require.NoError(t, err)
 	code, body = get("/metrics")
 	require.Equal(t, http.StatusOK, code)
 	for _, line := range []string{
