@@ -24,6 +24,8 @@ type Health struct {
 	Dead int64 `db:"dead"`
 	// Planning counts runs that have been planning for over an hour.
 	Planning int64 `db:"planning"`
+	// Resting counts runs that stopped at a bound and wait to be resumed.
+	Resting int64 `db:"resting"`
 	// FailedJobs counts River jobs that failed in the last day.
 	FailedJobs int64 `db:"failed_jobs"`
 }
@@ -41,6 +43,7 @@ func (s *Store) Health(ctx context.Context) (Health, error) {
 		    (select count(*) from backfill.due_batch where state = 'leased') as expired,
 		    (select count(*) from backfill.extraction where state = 'dead') as dead,
 		    (select count(*) from backfill.run where state = 'planning' and created_at < now() - interval '1 hour') as planning,
+		    (select count(*) from backfill.run where state in ('budget_exhausted', 'deadline_reached')) as resting,
 		    (select count(*) from river.river_job where state = 'discarded' and finalized_at > now() - interval '1 day') as failed_jobs`)
 	if err != nil {
 		return Health{}, err

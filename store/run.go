@@ -87,8 +87,8 @@ func night(date time.Time) *time.Time {
 	return &date
 }
 
-// Unfinished counts captures in batches of this version that are leased or may be
-// claimed within the next seconds.
+// Unfinished counts captures in batches of this version that are leased, or may be
+// claimed within the next seconds as things are.
 func (s *Store) Unfinished(ctx context.Context, extractor int16, version string) (int64, error) {
 	var n int64
 	err := s.pool.QueryRow(ctx, `
@@ -96,7 +96,9 @@ func (s *Store) Unfinished(ctx context.Context, extractor int16, version string)
 		from backfill.batch b left join backfill.run r on r.id = b.run_id
 		where b.extractor_id = $1 and b.version = $2
 		  and (b.state = 'leased'
-		       or b.due < now() + interval '10 seconds' and (r.id is null or r.state in ('planning', 'running')))`,
+		       or b.due < now() + interval '10 seconds' and (r.id is null or r.state in ('planning', 'running'))
+		          and exists (select from backfill.extractor e where e.id = b.extractor_id and e.stopped_at is null)
+		          and (b.prio < 2 or not exists (select from backfill.hold h where h.seen_at > now() - interval '1 minute')))`,
 		extractor, version).Scan(&n)
 	if err != nil {
 		return 0, wrap("counting open work", err)

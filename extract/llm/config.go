@@ -167,6 +167,12 @@ func (c Config) Version() string {
 // Requests is how many requests are made at once at most.
 func (c Config) Requests() int { return c.withDefaults().Concurrency }
 
+// Largest is how many tokens one request may take, as they are estimated.
+func (c Config) Largest() int64 {
+	c = c.withDefaults()
+	return int64(c.ChunkTokens + c.MaxOutput + estimate(c.SystemPrompt))
+}
+
 // Unpriced reports whether nothing is known of what Model costs.
 func (c Config) Unpriced() bool {
 	none := 0

@@ -117,17 +117,25 @@ func (a *app) diagnose(h store.Health, statuses []store.Status) []finding {
 	}
 	add(h.ServerVersion < 150000, fails, "postgres", fmt.Sprintf("version %d", h.ServerVersion/10000),
 		fmt.Sprintf("version %d is too old", h.ServerVersion/10000), "upgrade to Postgres 15 or later")
+	for _, s := range statuses {
+		if s.StoppedAt != nil {
+			add(true, fails, "queue", "", fmt.Sprintf("%s is stopped since %s: %s", s.Extractor, when(s.StoppedAt), deref(s.StopReason)),
+				fmt.Sprintf("%s; then restart the workers, or wait: one asks again every 10 minutes", deref(s.StopFix)))
+		}
+	}
 	for _, e := range a.cfg.Extractors() {
 		for _, s := range statuses {
-			if s.Extractor == e.Name {
-				current := fmt.Sprint(deref(s.Version))
-				add(s.StoppedAt != nil, fails, "queue", e.Name+" is open",
-					fmt.Sprintf("%s is stopped since %s: %s", e.Name, when(s.StoppedAt), deref(s.StopReason)),
-					fmt.Sprintf("%s; then restart the workers, or wait: one asks again every 10 minutes", deref(s.StopFix)))
-				add(current != e.Version, warns, "extractor", fmt.Sprintf("%s %s", e.Name, e.Version),
-					fmt.Sprintf("this build has %s %s, the database says %s", e.Name, e.Version, current),
-					"if this build is the newer one: backfill migrate up; else install the newer one")
+			if s.Extractor != e.Name {
+				continue
 			}
+			current := fmt.Sprint(deref(s.Version))
+			trouble := fmt.Sprintf("this build has %s %s, the database says %s", e.Name, e.Version, current)
+			do := "if this build is the newer one: backfill migrate up; else install the newer one"
+			if e.Name == "llm" {
+				trouble = fmt.Sprintf("BACKFILL_LLM_MODEL makes it %s here, the database says %s", e.Version, current)
+				do = "set the model that the database knows, or make this one current: backfill migrate up"
+			}
+			add(current != e.Version, warns, "extractor", fmt.Sprintf("%s %s", e.Name, e.Version), trouble, do)
 		}
 	}
 	seen, away := "none has been seen", true
@@ -145,6 +153,8 @@ func (a *app) diagnose(h store.Health, statuses []store.Status) []finding {
 	add(h.Dead > 0, warns, "failures", "no capture was given up", plural(h.Dead, "capture")+" given up",
 		"backfill failures says why; backfill run --reprocess failed tries again")
 	add(h.Planning > 0, warns, "runs", "none is stuck", plural(h.Planning, "run")+" still planning after an hour", "backfill runs; start it again")
+	add(h.Resting > 0, warns, "bounds", "no run rests at one", plural(h.Resting, "run")+" at its budget or deadline, with captures that wait",
+		"backfill runs; raise the bound with backfill set, then backfill resume")
 	add(h.FailedJobs > 0, warns, "river", "no job was discarded today", plural(h.FailedJobs, "job")+" discarded today",
 		"look at the worker's log, or at River's UI")
 	return found

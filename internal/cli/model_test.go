@@ -121,3 +121,41 @@ time: unknown`, d.cli("run", "--extractor", "llm", "--dry-run").ok().out)
 	require.Zero(t, d.cli("run", "--extractor", "llm", "--reprocess", "all", "--local", "--yes").code)
 	require.Len(t, server.Requests(), 7)
 }
+
+// A run that cannot go on ends with the reason, and whoever looks finds it.
+func TestRunWithModelThatCannotGoOn(t *testing.T) { //nolint:paralleltest // sets the environment
+	d := setup(t)
+	server := llmtest.New(t, llmtest.Named("auth"))
+	setModel(t, server)
+	d.cli("migrate", "up").ok()
+	d.cli("import", file(t, "turns.jsonl", decision, preference, smallTalk)).ok()
+	run := []string{"run", "--extractor", "llm", "--local"}
+	r := d.cli(run...)
+	require.Equal(t, 1, r.code, r.err)
+	require.Regexp(t, `run 1 is not finished, 0 of 3 done: llm is stopped: .*HTTP 401.*OPENAI_API_KEY`, r.err)
+	t.Setenv("BACKFILL_LLM_MODEL", "")
+	require.Regexp(t, `(?m)^error +queue +llm is stopped since`, d.cli("doctor").out, "whatever the environment of who asks")
+	t.Setenv("BACKFILL_LLM_MODEL", "test-model")
+
+	// At its budget.
+	server.Script(llmtest.OK())
+	d.cli("cancel", "1").ok()
+	d.exec("update backfill.extractor set stopped_at = null, stop_reason = null, stop_fix = null, probe_at = null, batch_size = 1 where id = 2")
+	d.exec("update river.river_queue set paused_at = null")
+	r = d.cli(append(run, "--max-cost", "0.000001")...)
+	require.Equal(t, 1, r.code, r.err)
+	require.Contains(t, r.err, "run 2 has spent its budget")
+	require.Contains(t, d.cli("status", "2").ok().out, "max-cost is reached")
+	require.Regexp(t, `(?m)^warning +bounds +1 run at its budget`, d.cli("doctor").out)
+	r = d.cli("run", "--extractor", "llm")
+	require.Zero(t, r.code)
+	require.Contains(t, r.err, "3 captures held by runs that rest")
+	require.Equal(t, int64(1), query[int64](d, "select count(*) from backfill.llm_call"), "no call but the one that found the key refused")
+
+	// What a limit cannot be kept to is not begun.
+	d.cli("run", "--extractor", "llm", "--max-cost", "1", "--print", "--limit", "1").fails(1, "--max-cost cannot bound it")
+	t.Setenv("BACKFILL_LLM_PRICES", "")
+	d.cli("run", "--extractor", "llm", "--max-cost", "1").fails(1, "BACKFILL_LLM_PRICES")
+	t.Setenv("BACKFILL_LLM_DAILY_TOKENS", "100")
+	d.cli("status").fails(1, "BACKFILL_LLM_DAILY_TOKENS is 100: one request may take")
+}

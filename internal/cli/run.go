@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,6 +117,14 @@ func (a *app) run(ctx context.Context, o runOptions, spec store.NewRun) error {
 	if err := a.checkIDs(ctx, st, spec.IDs); err != nil {
 		return err
 	}
+	if extractor.AsksModel() && spec.Settings.MaxCost > 0 {
+		switch {
+		case o.show:
+			return errors.New("--print asks the model outside of any run, so that --max-cost cannot bound it: --limit does")
+		case a.cfg.LLM.Model != "" && a.cfg.LLM.Unpriced():
+			return errors.New("--max-cost needs the price of the model: set BACKFILL_LLM_PRICES, here and for the workers")
+		}
+	}
 	switch {
 	case o.show:
 		if err := a.preview(ctx, st, cfg, extractor, spec); err != nil {
@@ -198,6 +207,9 @@ func (a *app) plan(ctx context.Context, st *store.Store, o runOptions, spec stor
 		return 0, err
 	}
 	for _, s := range all {
+		if s.Extractor == run.Extractor && s.Held > 0 {
+			fmt.Fprintf(a.stderr, "%s held by runs that rest: `backfill runs` lists them\n", plural(s.Held, "capture"))
+		}
 		if s.Extractor == run.Extractor && s.Open() > 0 {
 			fmt.Fprintf(a.stderr, "%s queued already, outside of this run: `backfill status` follows them\n", plural(s.Open(), "capture"))
 		}
@@ -343,6 +355,13 @@ func (a *app) runEnd(ctx context.Context, st *store.Store, id int64) error {
 		return fmt.Errorf("run %d has spent its budget: `backfill set %d max-cost=…` raises it, then `backfill resume %d`", id, id, id)
 	case "deadline_reached":
 		return fmt.Errorf("run %d has reached its deadline: `backfill set %d deadline=…` moves it, then `backfill resume %d`", id, id, id)
+	}
+	if !run.Finished() {
+		reason, err := stall(ctx, st, run, 0)
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("run %d is not finished, %d of %d done: %s", id, run.Done, run.Total, cmp.Or(reason, "others work on it"))
 	}
 	if run.Failed() > 0 || run.State == "finished_with_errors" {
 		fmt.Fprintln(a.stderr, "some captures failed: `backfill failures` says why")

@@ -52,6 +52,9 @@ func (l LLM) config() llm.Config {
 	}
 }
 
+// Unpriced is [llm.Config.Unpriced].
+func (l LLM) Unpriced() bool { return l.config().Unpriced() }
+
 // Rough is [llm.Config.Rough].
 func (l LLM) Rough(turns, bytes int64) (prompt, answer int64) { return l.config().Rough(turns, bytes) }
 
@@ -75,7 +78,9 @@ func (l LLM) validate() error {
 		return fmt.Errorf("BACKFILL_LLM_DAILY_TOKENS is %d: use 0 for no limit", l.DailyTokens)
 	case !(l.DailyCost >= 0 && l.DailyCost < 1e9): // so that NaN is none either
 		return fmt.Errorf("BACKFILL_LLM_DAILY_COST is %v: use dollars, or 0 for no limit", l.DailyCost)
-	case l.DailyCost > 0 && l.config().Unpriced():
+	case l.DailyTokens > 0 && l.DailyTokens < l.config().Largest():
+		return fmt.Errorf("BACKFILL_LLM_DAILY_TOKENS is %d: one request may take %d, so that none could be made", l.DailyTokens, l.config().Largest())
+	case l.DailyCost > 0 && l.Unpriced():
 		return errors.New("BACKFILL_LLM_DAILY_COST is set and the price of the model is not: set BACKFILL_LLM_PRICES")
 	}
 	return nil
