@@ -123,14 +123,13 @@ time: unknown`, d.cli("run", "--extractor", "llm", "--dry-run").ok().out)
 }
 
 // A run that cannot go on ends with the reason, and whoever looks finds it.
-func TestRunWithModelThatCannotGoOn(t *testing.T) { //nolint:paralleltest // sets the environment
+func TestRunWithModelThatCannotGoOn(t *testing.T) {
 	d := setup(t)
 	server := llmtest.New(t, llmtest.Named("auth"))
 	setModel(t, server)
 	d.cli("migrate", "up").ok()
 	d.cli("import", file(t, "turns.jsonl", decision, preference, smallTalk)).ok()
-	run := []string{"run", "--extractor", "llm", "--local"}
-	r := d.cli(run...)
+	r := d.cli("run", "--extractor", "llm", "--local")
 	require.Equal(t, 1, r.code, r.err)
 	require.Regexp(t, `run 1 is not finished, 0 of 3 done: llm is stopped: .*HTTP 401.*OPENAI_API_KEY`, r.err)
 	t.Setenv("BACKFILL_LLM_MODEL", "")
@@ -142,7 +141,7 @@ func TestRunWithModelThatCannotGoOn(t *testing.T) { //nolint:paralleltest // set
 	d.cli("cancel", "1").ok()
 	d.exec("update backfill.extractor set stopped_at = null, stop_reason = null, stop_fix = null, probe_at = null, batch_size = 1 where id = 2")
 	d.exec("update river.river_queue set paused_at = null")
-	r = d.cli(append(run, "--max-cost", "0.000001")...)
+	r = d.cli("run", "--extractor", "llm", "--local", "--max-cost", "0.000001")
 	require.Equal(t, 1, r.code, r.err)
 	require.Contains(t, r.err, "run 2 has spent its budget")
 	require.Contains(t, d.cli("status", "2").ok().out, "max-cost is reached")
