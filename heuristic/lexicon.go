@@ -150,14 +150,25 @@ func buildLexicon() []lexeme {
 
 // hang makes a cue be tried at the words its anchor accepts.
 func hang(c *cue, entries []lexeme) {
-	anchor := &c.elems[c.anchor]
-	for i := range entries {
-		if l := &entries[i]; l.class&anchor.class != 0 || slices.Contains(anchor.words, l) {
-			t := trial{need{^uint64(0), ^class(0)}, c}
-			if len(c.needs) > 0 {
-				t.need = c.needs[0]
-			}
+	t := trial{need{^uint64(0), ^class(0)}, c}
+	if len(c.needs) > 0 {
+		t.need = c.needs[0]
+	}
+	at := func(l *lexeme) {
+		if n := len(l.cues); n == 0 || l.cues[n-1].cue != c {
 			l.cues = append(l.cues, t)
+		}
+	}
+	anchor := &c.elems[c.anchor]
+	for _, l := range anchor.words {
+		at(l)
+	}
+	if anchor.class == 0 {
+		return // or every start would go through the lexicon for every cue
+	}
+	for i := range entries {
+		if l := &entries[i]; l.class&anchor.class != 0 {
+			at(l)
 		}
 	}
 }
