@@ -50,7 +50,7 @@ func workerProcess(url string) error {
 		}
 		return whole(t)
 	}))
-	cfg.Lease = time.Second // the shortest, so that the kills show quickly
+	cfg.Lease = 3 * time.Second // short, so that kills show quickly; not so short that a busy machine loses it
 	if model := os.Getenv(workerModel); model != "" {
 		cfg.Slots = []jobs.Slot{modelProcess(model)}
 	}
