@@ -52,7 +52,10 @@ type doc struct {
 // span is a range of bytes.
 type span struct{ first, end uint32 }
 
-var docs = sync.Pool{New: func() any { return &doc{index: new(index)} }}
+var docs = sync.Pool{New: func() any {
+	loadLexicon()
+	return &doc{index: new(index)}
+}}
 
 // pass reads a text. The caller releases the result.
 func pass(text string, w want) *doc {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // lexeme is an entry of the lexicon: what is known of a word form, and the cues
@@ -25,8 +26,11 @@ type trial struct {
 	cue *cue
 }
 
-// lexicon holds the folded form of every word the rules know.
-var lexicon = newTable(buildLexicon())
+// lexicon holds the folded form of every word the rules know. It is built for the
+// first text, so that programs without one start faster.
+var lexicon wordTable
+
+var loadLexicon = sync.OnceFunc(func() { lexicon = newTable(buildLexicon()) })
 
 // wordTable is a hash table with open addressing over the hash the tokeniser
 // makes on its way, never more than a quarter full. A slot holds a part of the
