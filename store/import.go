@@ -54,7 +54,21 @@ type numbered struct {
 //
 // likelyNew is a hint: captures that are all new are stored without asking for
 // their ids first.
+//
+// Two imports of the same captures in different orders may fall victim to each
+// other: then it begins again.
 func (s *Store) Import(ctx context.Context, captures []NewCapture, likelyNew bool) (Imported, error) {
+	for attempt := 1; ; attempt++ {
+		done, err := s.importOnce(ctx, captures, likelyNew)
+		if err == nil || attempt == importAttempts || IsOffline(err) || !IsRetryable(err) {
+			return done, err
+		}
+	}
+}
+
+const importAttempts = 10
+
+func (s *Store) importOnce(ctx context.Context, captures []NewCapture, likelyNew bool) (Imported, error) {
 	total := Imported{Refused: map[int]error{}}
 	latest := latest(captures)
 	if likelyNew {

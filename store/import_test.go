@@ -1,14 +1,17 @@
 package store
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -200,4 +203,34 @@ func TestImportGrows(t *testing.T) {
 	require.Equal(t, "short and long", text(long))
 	short.Grows = false
 	require.Equal(t, "short", text(short), "whoever does not grow, changes")
+}
+
+// Two imports of the same captures in opposite orders fall victim to each other in
+// the database, and nobody notices.
+func TestImportsInOppositeOrders(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	captures := func(round int) []NewCapture {
+		all := make([]NewCapture, 300)
+		for i := range all {
+			all[i] = NewCapture{Source: "s", ExternalID: fmt.Sprint(i), Text: fmt.Sprint("round ", round)}
+		}
+		return all
+	}
+	_, err := b.store.Import(t.Context(), captures(0), true)
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	for worker := range 2 {
+		wg.Go(func() {
+			for round := range 10 {
+				all := captures(1 + 2*round + worker)
+				if worker == 1 {
+					slices.Reverse(all)
+				}
+				_, err := b.store.Import(context.Background(), all, false)
+				assert.NoError(t, err)
+			}
+		})
+	}
+	wg.Wait()
 }

@@ -73,12 +73,30 @@ func (m meter) count(n int) {
 type unpacking struct {
 	im            *importer
 	began, result int64
+	// entry and part are began and result of the entry in hand.
+	entry, part int64
 }
 
 func (im *importer) unpacking() *unpacking { return &unpacking{im: im, began: im.read} }
 
-// limit counts what is read from r.
-func (u *unpacking) limit(r io.Reader) io.Reader { return limited{u, r} }
+// limit counts what is read from r, the next entry.
+func (u *unpacking) limit(r io.Reader) io.Reader {
+	u.entry, u.part = u.im.read, 0
+	return limited{u, r}
+}
+
+// bomb reports whether too much came out of too little. An entry that is one by
+// itself is no reason to refuse those behind it.
+func (u *unpacking) bomb() bool {
+	if u.result <= int64(u.im.o.MaxRecord) || u.result <= maxRatio*(u.im.read-u.began) {
+		return false
+	}
+	if read := u.im.read - u.entry; u.part > maxRatio*read {
+		u.result -= u.part
+		u.began += read
+	}
+	return true
+}
 
 type limited struct {
 	*unpacking
@@ -89,10 +107,11 @@ type limited struct {
 func (l limited) Read(p []byte) (int, error) {
 	n, err := l.r.Read(p)
 	l.result += int64(n)
+	l.part += int64(n)
 	switch o := &l.im.o; {
 	case l.result > o.MaxUnpacked:
 		return max(0, n-int(l.result-o.MaxUnpacked)), errTooLarge
-	case l.result > int64(o.MaxRecord) && l.result > maxRatio*(l.im.read-l.began):
+	case l.bomb():
 		return 0, errBomb
 	}
 	return n, err
@@ -167,7 +186,7 @@ func (im *importer) readZip(f *file, r io.Reader, buf *bufio.Reader) {
 		case im.err != nil:
 			return
 		case e.FileInfo().IsDir():
-		case !fs.ValidPath(scrub(e.Name)) || strings.Contains(e.Name, `\`): // other encodings than UTF-8 lead nowhere
+		case !within(e.Name):
 			im.fail(Problem{File: name, Code: "unsafe_name", Detail: "the archive entry's name leads out of the archive"})
 			im.list(name, "unsafe_name")
 		case hidden(e.Name) || inMacMetadata(e.Name):
@@ -184,6 +203,13 @@ func (im *importer) readZip(f *file, r io.Reader, buf *bufio.Reader) {
 		f.reject("unsupported_format", "no conversation in the archive: "+census(im.sum.Files[first:])+detail)
 		f.close()
 	}
+}
+
+// within reports whether the name of an entry stays in the archive, in the notations
+// that archivers use. Other encodings than UTF-8 lead nowhere.
+func within(name string) bool {
+	name = strings.ReplaceAll(scrub(name), `\`, "/")
+	return !slices.Contains(strings.Split(name, "/"), "..") && fs.ValidPath(path.Clean(name)) && !strings.Contains(name, ":/")
 }
 
 // inMacMetadata is what macOS adds to archives: a shadow of each file.

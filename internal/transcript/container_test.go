@@ -178,6 +178,40 @@ func TestZipWayOut(t *testing.T) {
 	}
 }
 
+// TestZipNames: the notations of archivers are names like others, what leads out is not.
+func TestZipNames(t *testing.T) {
+	t.Parallel()
+
+	for name, ok := range map[string]bool{
+		"./proj/s.jsonl": true, "a//b.jsonl": true, `proj\s.jsonl`: true, "a/./b.jsonl": true,
+		"../s.jsonl": false, "a/../../s.jsonl": false, `..\s.jsonl`: false, "/etc/s.jsonl": false, `C:\s.jsonl`: false, "C:/s.jsonl": false,
+	} {
+		captures, sum := readText(t, Options{}, zipped(t, entry{name: name, data: twoTurns}))
+		if ok {
+			require.Equal(t, []string{"one", "two"}, texts(captures), name)
+			require.Empty(t, sum.Errors, name)
+		} else {
+			require.Empty(t, captures, name)
+			require.Contains(t, codes(sum.Errors), "unsafe_name", name)
+		}
+	}
+}
+
+// TestLateBeginning: what comes before the first record of a format does not hide it.
+func TestLateBeginning(t *testing.T) {
+	t.Parallel()
+
+	for name, before := range map[string]string{
+		"blank lines":       strings.Repeat("\n", 300),
+		"records of others": strings.Repeat(`{"type":"noise"}`+"\n", 100),
+	} {
+		captures, _ := readText(t, Options{}, before+`{"text":"one"}`+"\n"+`{"text":"two"}`+"\n")
+		require.Equal(t, []string{"one", "two"}, texts(captures), name)
+	}
+	captures, _ := readText(t, Options{}, strings.Repeat("A line of a preamble.\n", 80)+"User: first question\n\nAssistant: first answer\n\nUser: second question\n\nAssistant: second answer\n")
+	require.Len(t, captures, 2)
+}
+
 // TestBombs: what expands out of all proportion is named and given up.
 func TestBombs(t *testing.T) {
 	t.Parallel()
@@ -189,7 +223,7 @@ func TestBombs(t *testing.T) {
 		texts    []string
 		errors   []string
 	}{
-		{"zip", zipped(t, entry{name: "a.jsonl", data: bomb}, entry{name: "b.jsonl", data: twoTurns}), []string{"before"}, []string{"zip_bomb", "zip_bomb"}},
+		{"zip", zipped(t, entry{name: "a.jsonl", data: bomb}, entry{name: "b.jsonl", data: twoTurns}), []string{"before", "one", "two"}, []string{"zip_bomb"}},
 		{"gzip", gzipped(t, bomb), []string{"before"}, []string{"zip_bomb"}},
 		{"entries that add up", zipped(t, entry{name: "a.jsonl", data: half}, entry{name: "b.jsonl", data: half}), []string{"before"}, []string{"zip_bomb"}},
 		{"below a record's size", zipped(t, entry{name: "a.jsonl", data: half}), []string{"before"}, nil},

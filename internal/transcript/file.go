@@ -88,10 +88,12 @@ func (f *file) close() {
 	f.im.sum.Files = append(f.im.sum.Files, r)
 }
 
-// Detection reads at most this much.
+// Detection reads at most this much. Blank lines are no records, and cost what it
+// takes to remember them.
 const (
-	probeRecords = 50
+	probeRecords = 500
 	probeBytes   = 1 << 20
+	probeLine    = 64 // bytes
 )
 
 // beginsObject tells JSON objects from other things in brackets, such as TOML.
@@ -102,10 +104,10 @@ var beginsObject = regexp.MustCompile(`^\s*(?:\[\s*)?\{\s*"`)
 // sample in it is not taken for an export. objects says that the file begins as one
 // of JSON objects: if it ends in the first, it is cut.
 func (f *file) detect(objects bool) bool {
-	var good, bad, size int
+	var good, bad, seen, size int
 	var cut, long bool
 	detail := wayOut
-	for len(f.probed) < probeRecords && size < probeBytes && f.srcErr == nil {
+	for seen < probeRecords && size < probeBytes && f.srcErr == nil {
 		if n := len(f.probed); n > 0 {
 			f.probed[n-1].raw = bytes.Clone(f.probed[n-1].raw) // outlives the next read
 		}
@@ -116,12 +118,13 @@ func (f *file) detect(objects bool) bool {
 			break
 		}
 		f.probed = append(f.probed, rec)
-		size += len(rec.raw)
+		size += len(rec.raw) + probeLine
 		long = long || rec.long
 		body := bytes.TrimSpace(rec.raw)
 		if len(body) == 0 {
 			continue
 		}
+		seen++
 		if !valid(body) {
 			bad++
 			cut = rec.cut && objects
