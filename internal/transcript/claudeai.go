@@ -77,6 +77,7 @@ func (f *file) claudeChat(v value, line int) {
 	conv := f.conversation(id)
 	conv.carry = true
 	conv.at(f.date(v.member("created_at").stamp(), line))
+	title, model := v.member("name").text(), v.member("model").text()
 	path := f.claudeBranch(messages, v.member("current_leaf_message_uuid").text(), line)
 	for _, i := range path {
 		m := &messages[i]
@@ -90,8 +91,8 @@ func (f *file) claudeChat(v value, line int) {
 			t.ExternalID = id + "#" + strconv.Itoa(i)
 		}
 		conv.add(t, line)
-		conv.note("title", v.member("name").text())
-		conv.note("model", v.member("model").text())
+		conv.note("title", title)
+		conv.note("model", model)
 	}
 	conv.end()
 }

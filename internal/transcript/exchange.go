@@ -69,7 +69,10 @@ func (c *conversation) at(t time.Time) time.Time {
 // note adds a string to the meta of the exchange in hand, or of the next one; the
 // first value of a key stays.
 func (c *conversation) note(key, value string) {
-	if value = Clean(value); value == "" || c.meta[key] != nil {
+	if c.meta[key] != nil {
+		return
+	}
+	if value = Clean(value); value == "" {
 		return
 	}
 	if c.meta == nil {

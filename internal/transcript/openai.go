@@ -38,11 +38,11 @@ func readOpenAI(f *file) {
 			continue
 		}
 		c := f.record(v.member("id").id(), rec.line)
-		empty := true
+		model, empty := v.member("model").text(), true
 		for m := range messages.elements {
 			empty = false
 			addOpenAI(c, m, rec.line)
-			c.note("model", v.member("model").text())
+			c.note("model", model)
 		}
 		c.end()
 		switch {

@@ -1,0 +1,95 @@
+package transcript
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestWorkIsLinear compares one conversation of many messages with as many
+// conversations of one: a pass over the whole record for each message takes hundreds
+// of times as long.
+func TestWorkIsLinear(t *testing.T) {
+	t.Parallel()
+
+	const messages = 4000
+	role := func(i int, names ...string) string { return names[i%len(names)] }
+	tests := []struct {
+		name, head string
+		message    func(i int) string
+		between    string
+		tail       string
+	}{
+		{
+			"claude-ai", `{"uuid":"c%d","name":"N","model":"m","chat_messages":[`,
+			func(i int) string {
+				return fmt.Sprintf(`{"uuid":"m%d","sender":%q,"text":"t"}`, i, role(i, "human", "assistant"))
+			}, ",", "]}\n",
+		},
+		{
+			"chatgpt", `{"conversation_id":"c%d","title":"T","mapping":{`,
+			func(i int) string {
+				return fmt.Sprintf(`"n%d":{"parent":"n%d","message":{"author":{"role":%q},"content":{"content_type":"text","parts":["t"]}}}`, i, i-1, role(i, "user", "assistant"))
+			}, ",", "}}\n",
+		},
+		{
+			"openai-messages", `{"id":"c%d","model":"m","messages":[`,
+			func(i int) string { return fmt.Sprintf(`{"role":%q,"content":"t%d"}`, role(i, "user", "assistant"), i) }, ",", "]}\n",
+		},
+		{
+			"sharegpt", `{"id":"c%d","conversations":[`,
+			func(i int) string { return fmt.Sprintf(`{"from":%q,"value":"t%d"}`, role(i, "human", "gpt"), i) }, ",", "]}\n",
+		},
+		{
+			"gemini-cli", `{"sessionId":"c%d","messages":[`,
+			func(i int) string {
+				return fmt.Sprintf(`{"id":"m%d","type":%q,"content":"t"}`, i, role(i, "user", "gemini"))
+			}, ",", "]}\n",
+		},
+		{
+			"locomo", `{"sample_id":"c%d","conversation":{"session_1":[`,
+			func(i int) string { return fmt.Sprintf(`{"dia_id":"m%d","speaker":"Ann","text":"t"}`, i) }, ",", "]}}\n",
+		},
+		{
+			"claude-code", `{"type":"user","uuid":"u%d","sessionId":"s","message":{"role":"user","content":"t"}}` + "\n",
+			func(i int) string {
+				return fmt.Sprintf(`{"type":"assistant","uuid":"m%d","sessionId":"s","message":{"id":"m","content":[{"type":"text","text":"t%d"}]}}`, i, i)
+			}, "\n", "\n",
+		},
+	}
+	for _, tt := range tests {
+		input := func(size int) string {
+			var b strings.Builder
+			for i := range messages {
+				switch {
+				case i%size > 0:
+					b.WriteString(tt.between)
+				case i > 0:
+					b.WriteString(tt.tail)
+				}
+				if i%size == 0 {
+					fmt.Fprintf(&b, tt.head, i)
+				}
+				b.WriteString(tt.message(i))
+			}
+			return b.String() + tt.tail
+		}
+		fastest := func(text string) time.Duration {
+			best := time.Hour
+			for range 3 {
+				start := time.Now()
+				captures, _ := readText(t, Options{}, text)
+				best = min(best, time.Since(start))
+				require.NotEmpty(t, captures, tt.name)
+				require.Equal(t, tt.name, captures[0].Source)
+			}
+			return best
+		}
+		one, many := fastest(input(messages)), fastest(input(1))
+		t.Logf("%s: %s, %s", tt.name, one, many)
+		require.Less(t, one, 30*many, tt.name)
+	}
+}
