@@ -93,3 +93,39 @@ func TestWorkIsLinear(t *testing.T) {
 		require.Less(t, one, 30*many, tt.name)
 	}
 }
+
+// TestCrowdedRecord: a record of many small elements, which would take a hundred times
+// its size, is left out, first or later, and the file is read to its end.
+func TestCrowdedRecord(t *testing.T) {
+	t.Parallel()
+
+	many := strings.Repeat(`{},`, maxElements/2) + `{}`
+	tests := []struct{ name, crowded, good string }{
+		{"claude-ai", `{"uuid":"c","chat_messages":[` + many + `]}`, claudeChat(`{"uuid":"m","sender":"human","text":"A"}`)},
+		{"claude-code", `{"type":"user","uuid":"u","sessionId":"s","message":{"role":"user","content":[` + many + `]}}`, `{"type":"user","uuid":"v","sessionId":"s","message":{"role":"user","content":"A"}}`},
+		{"chatgpt", `{"conversation_id":"c","title":"T","mapping":{` + strings.ReplaceAll(many, "{}", `"":{}`) + `}}`, `{"conversation_id":"d","title":"T","mapping":{"n":{"message":{"author":{"role":"user"},"content":{"content_type":"text","parts":["A"]}}}}}`},
+		{"openai-messages", `{"messages":[` + many + `]}`, `{"messages":[{"role":"user","content":"A"}]}`},
+		{"native", `{"text":"B","meta":[` + many + `]}`, `{"text":"User: A"}`},
+	}
+	for _, tt := range tests {
+		captures, sum := readText(t, Options{}, tt.crowded+"\n"+tt.good+"\n"+tt.crowded+"\n")
+		require.Equal(t, []string{"User: A"}, texts(captures), tt.name)
+		require.Equal(t, tt.name, captures[0].Source)
+		require.Equal(t, []Problem{{File: "-", Code: "record_too_long", Line: 1}, {File: "-", Code: "record_too_long", Line: 3}}, places(sum.Warnings), tt.name)
+		require.Empty(t, sum.Errors, tt.name)
+	}
+}
+
+func TestCrowded(t *testing.T) {
+	t.Parallel()
+
+	for in, want := range map[string]bool{
+		"[" + strings.Repeat("1,", maxElements-1) + "1]":   false,
+		"[" + strings.Repeat("1,", maxElements) + "1]":     true,
+		"[" + strings.Repeat("[[", maxElements/2) + "1]":   true,
+		`["` + strings.Repeat(`,{[\"`, maxElements) + `"]`: false,
+		strings.Repeat("a, ", maxElements+1):               false, // text
+	} {
+		require.Equal(t, want, crowded([]byte(in)), "%.20s", in)
+	}
+}
