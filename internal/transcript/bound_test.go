@@ -129,3 +129,55 @@ func TestCrowded(t *testing.T) {
 		require.Equal(t, want, crowded([]byte(in)), "%.20s", in)
 	}
 }
+
+// TestDroppedRecordEndsExchange: what stands on both sides of a record over the cap
+// does not become one exchange.
+func TestDroppedRecordEndsExchange(t *testing.T) {
+	t.Parallel()
+
+	const user, answer = "user", "assistant"
+	formats := []struct {
+		name string
+		turn func(i int, role, text string) string
+		head string
+	}{
+		{"claude-code", func(i int, role, text string) string {
+			return fmt.Sprintf(`{"type":%q,"uuid":"u%d","sessionId":"s","message":{"role":%q,"content":%q}}`, role, i, role, text)
+		}, ""},
+		{"openai-messages", func(_ int, role, text string) string { return fmt.Sprintf(`{"role":%q,"content":%q}`, role, text) }, ""},
+		{"codex", func(_ int, role, text string) string {
+			return fmt.Sprintf(`{"type":"response_item","payload":{"type":"message","role":%q,"content":[{"type":"input_text","text":%q}]}}`, role, text)
+		}, `{"type":"session_meta","payload":{"id":"s"}}` + "\n"},
+		{"gemini-cli", func(i int, role, text string) string {
+			return fmt.Sprintf(`{"id":"m%d","type":%q,"content":%q}`, i, map[string]string{user: user, answer: "gemini"}[role], text)
+		}, `{"sessionId":"s","startTime":"2026-01-01T00:00:00Z"}` + "\n"},
+	}
+	tests := []struct {
+		name string
+		long int
+		want []string
+	}{
+		{"none", -1, []string{"User: A\n\nAssistant: B", "User: C\n\nAssistant: D"}},
+		{"a prompt", 2, []string{"User: A\n\nAssistant: B", "Assistant: D"}},
+		{"an answer", 1, []string{"User: A", "User: C\n\nAssistant: D"}},
+	}
+	for _, f := range formats {
+		for _, tt := range tests {
+			// Over the cap for a record, then over that for a text.
+			for _, o := range []Options{{MaxRecord: 1000}, {MaxText: 1000}} {
+				text := f.head
+				for i, role := range []string{user, answer, user, answer} {
+					content := string(rune('A' + i))
+					if i == tt.long {
+						content = strings.Repeat("x", 1001)
+					}
+					text += f.turn(i, role, content) + "\n"
+				}
+				captures, sum := readText(t, o, text)
+				require.Equal(t, tt.want, texts(captures), "%s: %s %+v", f.name, tt.name, o)
+				require.Equal(t, f.name, captures[0].Source)
+				require.Len(t, sum.Warnings, min(1, tt.long+1))
+			}
+		}
+	}
+}

@@ -96,6 +96,7 @@ func readClaudeCode(f *file) {
 			continue
 		}
 		turns++
+		c.after(rec.dropped)
 		seen[id] = struct{}{}
 		if t.Role == RoleUser && l.session != c.session {
 			c.end() // of a file that holds several

@@ -30,7 +30,7 @@ func readCodex(f *file) {
 		if !ok {
 			continue
 		}
-		if reason := s.line(v, rec.line); reason != "" {
+		if reason := s.line(v, rec); reason != "" {
 			f.skip(reason)
 		}
 		if s.subagent {
@@ -95,7 +95,7 @@ type codexSession struct {
 type codexTurn struct {
 	Turn
 
-	line int
+	line, dropped int
 	// event is the type of the event; empty for an item.
 	event              string
 	cwd, branch, model string
@@ -106,14 +106,14 @@ type codexTurn struct {
 const heldBytes = 16 << 20
 
 // line takes a line, or tells the reason why it is no turn.
-func (s *codexSession) line(v value, line int) (reason string) {
+func (s *codexSession) line(v value, rec record) (reason string) {
 	kind, timestamp, p := codexLine(v)
-	if date := s.c.f.date(timestamp, line); !date.IsZero() {
+	if date := s.c.f.date(timestamp, rec.line); !date.IsZero() {
 		s.date = date
 	}
 	switch {
 	case kind == codexHeader && !s.begun:
-		s.begin(p, line)
+		s.begin(p, rec.line)
 		return skipMetaLine
 	case kind == codexContext:
 		s.replaying = s.replaying && !notOlder(p.member("turn_id").text(), s.c.session)
@@ -125,7 +125,7 @@ func (s *codexSession) line(v value, line int) (reason string) {
 	if s.replaying {
 		return skipReplay
 	}
-	t := codexTurn{Turn: Turn{Date: s.date}, line: line, cwd: s.cwd, branch: s.branch, model: s.model}
+	t := codexTurn{Turn: Turn{Date: s.date}, line: rec.line, dropped: rec.dropped, cwd: s.cwd, branch: s.branch, model: s.model}
 	switch {
 	case kind == "compacted":
 		return skipSummary
@@ -256,6 +256,7 @@ func (s *codexSession) flush() {
 		if s.c.session != "" {
 			t.ExternalID = fmt.Sprintf("%s:L%d", s.c.session, t.line)
 		}
+		s.c.after(t.dropped)
 		s.c.add(t.Turn, t.line)
 		s.c.note("cwd", t.cwd)
 		s.c.note("branch", t.branch)

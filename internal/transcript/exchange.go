@@ -39,10 +39,25 @@ type conversation struct {
 	// message is the assistant's message that answer[run:] are parts of.
 	message string
 	run     int
+
+	// dropped is that of the record of the last turn.
+	dropped int
+	// answered says that the exchange in hand has an answer of which nothing is kept.
+	answered bool
 }
 
 func (f *file) conversation(session string) *conversation {
 	return &conversation{f: f, session: session, chain: sha256.Sum256([]byte("v1"))}
+}
+
+// after ends the exchange in hand if a record was too long since the last turn: it
+// may have been the prompt to what comes next. dropped is that of the next turn's
+// record. Formats whose records are turns call it for each.
+func (c *conversation) after(dropped int) {
+	if dropped != c.dropped {
+		c.end()
+		c.dropped = dropped
+	}
 }
 
 // record is a conversation that is all in one record, of that id or none.
@@ -97,7 +112,7 @@ func (c *conversation) part(message string, t Turn, line int) {
 	}
 	last := c.last()
 	joins := last != nil && last.Role == RoleAssistant && t.Role == RoleAssistant
-	if last != nil && !joins && (last.Role == RoleAssistant || last.Role == RoleOther || t.Role == RoleOther) {
+	if last != nil && !joins && (last.Role == RoleAssistant || last.Role == RoleOther || t.Role == RoleOther || c.answered && t.Role == RoleUser) {
 		c.end()
 	}
 	same := message != "" && message == c.message
@@ -111,6 +126,11 @@ func (c *conversation) part(message string, t Turn, line int) {
 	}
 	if size > c.f.im.o.MaxText {
 		c.f.warn("text_too_long", line, "longer than the cap for one text, or makes its exchange so: dropped")
+		// What follows is no answer to the prompt before, and no part of one that
+		// was answered.
+		if c.answered = t.Role == RoleAssistant; !c.answered {
+			c.end()
+		}
 		return
 	}
 	c.size = size
@@ -168,7 +188,7 @@ func (c *conversation) end() {
 	}
 	out.Complete = c.last().Role != RoleUser
 	out.Text = strings.Join(paragraphs, "\n\n")
-	c.turns, c.answer, c.meta, c.size, c.message = nil, nil, nil, 0, ""
+	c.turns, c.answer, c.meta, c.size, c.message, c.answered = nil, nil, nil, 0, "", false
 	c.f.emit(out)
 }
 

@@ -27,7 +27,7 @@ var geminiCLI = format{
 				f.leaveSubagent()
 				return
 			}
-			s.record(v, header, rec.line)
+			s.record(v, header, rec)
 		}
 		s.end()
 	},
@@ -46,37 +46,37 @@ type geminiSession struct {
 type geminiMessage struct {
 	turn          Turn
 	model, reason string
-	line          int
+	line, dropped int
 }
 
-func (s *geminiSession) record(v value, header bool, line int) {
+func (s *geminiSession) record(v value, header bool, rec record) {
 	switch set, rewindTo := v.member("$set"), v.member("$rewindTo").text(); {
 	case header:
 		if id := v.member("sessionId").text(); id != s.id {
 			s.end()
 			s.id, s.c = id, s.f.conversation(id)
 		}
-		s.putAll(v.member("messages"), line)
+		s.putAll(v.member("messages"), rec)
 	case s.id == "":
 		s.f.skip(skipNonMessage)
 	case set.given():
-		s.putAll(set.member("messages"), line)
+		s.putAll(set.member("messages"), rec)
 	case rewindTo != "":
 		s.rewind(rewindTo)
 	default:
-		s.put(v, line)
+		s.put(v, rec)
 	}
 }
 
-func (s *geminiSession) putAll(messages value, line int) {
+func (s *geminiSession) putAll(messages value, rec record) {
 	for m := range messages.elements {
-		s.put(m, line)
+		s.put(m, rec)
 	}
 }
 
 // put adds a message, or replaces that of the same id.
-func (s *geminiSession) put(v value, line int) {
-	m := geminiMessage{turn: Turn{ExternalID: v.member("id").text()}, model: v.member("model").text(), line: line}
+func (s *geminiSession) put(v value, rec record) {
+	m := geminiMessage{turn: Turn{ExternalID: v.member("id").text()}, model: v.member("model").text(), line: rec.line, dropped: rec.dropped}
 	switch v.member("type").text() {
 	case RoleUser:
 		m.turn.Role = RoleUser
@@ -87,7 +87,7 @@ func (s *geminiSession) put(v value, line int) {
 		return
 	}
 	when := v.member("timestamp").stamp()
-	m.turn.Date = s.f.date(when, line)
+	m.turn.Date = s.f.date(when, rec.line)
 	m.turn.Text = v.member("content").content().join(func(b block, text string) string {
 		if b.thought || b.kind != "" && b.kind != typeText {
 			return ""
@@ -108,6 +108,7 @@ func (s *geminiSession) put(v value, line int) {
 	s.size += len(m.turn.Text)
 	if i, ok := s.index[m.turn.ExternalID]; ok {
 		s.size -= len(s.messages[i].turn.Text)
+		m.dropped = s.messages[i].dropped // its place stays
 		s.messages[i] = m
 		s.f.skip(skipSnapshot)
 		return
@@ -141,6 +142,7 @@ func (s *geminiSession) settle(n int) {
 			s.f.skip(m.reason)
 			continue
 		}
+		s.c.after(m.dropped)
 		s.c.add(m.turn, m.line)
 		s.c.note("model", m.model)
 	}

@@ -48,6 +48,7 @@ func readOpenAI(f *file) {
 		switch {
 		case !empty:
 		case v.member("role").given():
+			bare.after(rec.dropped)
 			addOpenAI(bare, v, rec.line)
 		case v.member("prompt").given() && v.member("completion").given():
 			f.warn("legacy_record", rec.line, `a "prompt" with a "completion" is a training example of the old kind, no conversation: left out`)

@@ -18,6 +18,8 @@ type record struct {
 	cut bool
 	// long marks a record over the cap, or over maxElements.
 	long bool
+	// dropped counts the long records of the source so far.
+	dropped int
 }
 
 // source reads records up to io.EOF. The record that comes with an error tells
@@ -35,7 +37,7 @@ var (
 // elements of an array, JSON values printed over several lines, else lines. Text
 // is lines, too; "[2026-01-31 10:00] Ann: hi" is text.
 func newSource(r *bufio.Reader, maxRecord int) source {
-	return &bounded{cut(r, maxRecord)}
+	return &bounded{source: cut(r, maxRecord)}
 }
 
 // cut is newSource without the bound of elements.
@@ -71,14 +73,22 @@ func cut(r *bufio.Reader, maxRecord int) source {
 // have 20 to 40 for each message.
 const maxElements = 500_000
 
-// bounded makes records of too many elements long.
-type bounded struct{ source }
+// bounded makes records of too many elements long, and counts those that are.
+type bounded struct {
+	source
+
+	dropped int
+}
 
 func (b *bounded) next() (record, error) {
 	rec, err := b.source.next()
 	if crowded(rec.raw) {
 		rec.raw, rec.long = nil, true
 	}
+	if rec.long {
+		b.dropped++
+	}
+	rec.dropped = b.dropped
 	return rec, err
 }
 
