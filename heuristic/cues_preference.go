@@ -23,7 +23,7 @@ var preferenceCues = []cue{
 	{at: "house|our|my|golden rule", yes: "Our house rule is no screens at dinner.", no: "The king's rule over the land was short."},
 	{at: "every|each single time|day|morning", yes: "That's my coffee order every single time.", no: "There is a single room for the guests."},
 	{at: "without asking|telling|checking", mode: denied, yes: "Never deploy without asking me before.", no: "He left without his coat and the hat."},
-	{at: "unless @i ask|say|tell", mode: asks | denied, yes: "No long lists unless I ask for them.", no: "Unless it rains they all go to the lake."},
+	{at: "unless @i ask|say|tell", mode: asks | when | denied, yes: "No long lists unless I ask for them.", no: "Unless it rains they all go to the lake."},
 	{at: "whenever @you|@i", mode: weak, yes: "I want rg over grep whenever you give me commands.", no: "They come and go whenever the bell rings."},
 	{at: "can|could @you keep|stop|avoid|always|use|answer|write|leave|call", mode: asks, yes: "Can you keep answers under three sentences?", no: "Can you see the answers on the wall?"},
 	{at: "answers|replies|responses|summaries|commits|comments|explanations|reviews under|in|short|shorter|brief|with|without", mode: asks, yes: "I prefer answers in short paragraphs.", no: "She answers the phone on her day off."},

@@ -36,7 +36,7 @@ var wordClasses = []wordClass{
 	{label, `note decision decisions decided confirmed agreed conclusion summary update fact facts problem issue fix root cause todo action result answer question howto how tip warning important rule preference reminder context background status goal goals next steps re subject date time from to cc agenda example ps edit step option options risk plan pros cons name title url error version reason solution workaround default`},
 	{title | function, `dr mr mrs ms prof st frau herr mme sr jr rev capt lt sgt gov sen rep pres mt fr`},
 	{abbrev, `e.g i.e vs etc approx inc ltd co corp no fig vol dept est cf al`},
-	{condition, `if suppose supposing imagine assuming whether`},
+	{condition, `if unless suppose supposing imagine assuming whether`},
 	{reason, `because since therefore due so whenever otherwise hence thus reason`},
 	{contrast, `rather instead than over versus vs unlike except`},
 	{scope, `always never every each only all any everything whole`},
