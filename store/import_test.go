@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -220,6 +219,7 @@ func TestImportsInOppositeOrders(t *testing.T) {
 	_, err := b.store.Import(t.Context(), captures(0), true)
 	require.NoError(t, err)
 	var wg sync.WaitGroup
+	errs := make(chan error, 20)
 	for worker := range 2 {
 		wg.Go(func() {
 			for round := range 10 {
@@ -228,9 +228,13 @@ func TestImportsInOppositeOrders(t *testing.T) {
 					slices.Reverse(all)
 				}
 				_, err := b.store.Import(context.Background(), all, false)
-				assert.NoError(t, err)
+				errs <- err
 			}
 		})
 	}
 	wg.Wait()
+	close(errs)
+	for err := range errs {
+		require.NoError(t, err)
+	}
 }
