@@ -69,7 +69,7 @@ func cut(r *bufio.Reader, maxRecord int) source {
 }
 
 // maxElements bounds what a record is taken apart into, which is up to a hundred times
-// its size where there is little in each element: 500,000 take some 250 MB. Exports
+// its size where there is little in each element: 500,000 take some 300 MB. Exports
 // have 20 to 40 for each message.
 const maxElements = 500_000
 
