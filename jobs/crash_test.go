@@ -73,7 +73,7 @@ func TestKill(t *testing.T) {
 		t.Logf("kill %d: %d of %d recorded", kill+1, recorded, inserted)
 		victim.start()
 	}
-	b.idle(3 * time.Minute)
+	b.idle(6 * time.Minute)
 	b.requireInvariants()
 	require.NotZero(t, query[int64](b, "select count(*) from backfill.batch where lease_no > 1"), "no kill hit work in hand")
 	require.Empty(t, query[string](b, `select coalesce(string_agg(x::text, E'\n'), '') from backfill.extraction x where outcome <> 'staged'`))
@@ -104,7 +104,7 @@ func TestCrash(t *testing.T) {
 		}
 	}()
 	t.Cleanup(func() { cancel(); <-done })
-	b.idle(2 * time.Minute)
+	b.idle(5 * time.Minute)
 	b.requireInvariants()
 	require.Equal(t, int64(999), query[int64](b, "select count(*) from backfill.extraction where outcome = 'staged'"))
 	require.Equal(t, "crashed dead", query[string](b, "select outcome || ' ' || state from backfill.extraction where capture_id = 501"))

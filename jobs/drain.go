@@ -180,26 +180,34 @@ func (w *drainWorker) work(ctx context.Context, slot *slot, batches []store.Batc
 	return more, w.settleRuns(ctx, batches)
 }
 
-// workGroup works batches as one, except those that have to go capture by capture.
+// workGroup works batches as one, unless one of them is under suspicion: its last
+// claim came to nothing, or it was in single-step mode. That one is worked alone,
+// capture by capture, and the others are returned first: should it take the worker
+// down, it does not count against them.
 func (w *drainWorker) workGroup(ctx context.Context, slot *slot, batches []store.Batch) error {
-	group := &group{drainWorker: w, slot: slot}
-	var steps []store.Batch
-	for _, b := range batches {
-		// A batch whose last claim came to nothing, or that was in single-step
-		// mode, goes capture by capture.
-		if b.Attempts > 1 || b.At != nil {
-			steps = append(steps, b)
-		} else {
-			group.batches = append(group.batches, b)
+	if i := slices.IndexFunc(batches, func(b store.Batch) bool { return b.Attempts > 1 || b.At != nil }); i >= 0 {
+		others := slices.Delete(slices.Clone(batches), i, i+1)
+		if err := w.store.Return(ctx, leases(others)); err != nil {
+			return w.postpone(ctx, batches, err)
 		}
+		if len(others) > 0 {
+			if err := w.wake(ctx, slot); err != nil {
+				return w.postpone(ctx, batches, err)
+			}
+		}
+		return w.stepAll(ctx, slot, batches[i:i+1])
 	}
-	refused, err := group.run(ctx)
+	refused, err := (&group{drainWorker: w, slot: slot, batches: batches}).run(ctx)
 	if err != nil {
 		return w.postpone(ctx, batches, err)
 	}
-	for i, b := range append(steps, refused...) {
+	return w.stepAll(ctx, slot, refused)
+}
+
+func (w *drainWorker) stepAll(ctx context.Context, slot *slot, batches []store.Batch) error {
+	for i, b := range batches {
 		if err := w.step(ctx, slot, b); err != nil && !errors.Is(err, store.ErrLeaseLost) {
-			return w.postpone(ctx, slices.Concat(steps, refused)[i:], err)
+			return w.postpone(ctx, batches[i:], err)
 		}
 	}
 	return nil

@@ -191,7 +191,7 @@ func TestModelBreaker(t *testing.T) {
 	b.exec("update backfill.batch set due = now() where state = 'pending'")
 	b.await(time.Minute, "select backfill.sweep() >= 0 and exists (select from backfill.llm_call where class = 'ok')")
 	require.Greater(t, time.Since(at), 29*time.Second)
-	b.idle(30 * time.Second)
+	b.idle(3 * time.Minute)
 	require.Equal(t, int64(100), query[int64](b.testBundle, "select count(*) from backfill.extraction where outcome = 'staged' and attempts = 1"))
 	b.requireInvariants()
 }

@@ -216,6 +216,23 @@ func (s *Store) Postpone(ctx context.Context, leases []Lease, delay time.Duratio
 	return nil
 }
 
+// Return gives back batches that were not touched, as they were before the claim.
+func (s *Store) Return(ctx context.Context, leases []Lease) error {
+	ids, nos := split(leases)
+	_, err := s.pool.Exec(ctx, `
+		update backfill.batch b
+		set state = 'pending', attempts = greatest(b.attempts - 1, 0),
+		    due = case when exists (select from backfill.run r
+		                            where r.id = b.run_id and r.state not in ('planning', 'running'))
+		               then 'infinity' else now() end
+		from unnest($1::bigint[], $2::integer[]) l(id, no)
+		where b.id = l.id and b.lease_no = l.no and b.state = 'leased'`, ids, nos)
+	if err != nil {
+		return wrap("returning batches", err)
+	}
+	return nil
+}
+
 // Wake makes sure that a drain job of this queue is waiting.
 func (s *Store) Wake(ctx context.Context, queue string) error {
 	if _, err := s.pool.Exec(ctx, "select backfill.wake($1)", queue); err != nil {
