@@ -99,7 +99,7 @@ type Blocked struct {
 	StopFix    *string `db:"stop_fix"`
 	// Hold is why all backfills are held.
 	Hold *string `db:"hold"`
-	// Error is why its next batch was put off, and Again how long that will take.
+	// Error is why a batch of it was put off, and Again how long that will take.
 	Error *string        `db:"error"`
 	Again *time.Duration `db:"again"`
 }
@@ -114,9 +114,12 @@ func (s *Store) Blocked(ctx context.Context, run int64) (Blocked, error) {
 		from backfill.run r
 		join backfill.extractor e on e.id = r.extractor_id
 		left join lateral (
+			-- Others may be due, and left alone all the same: who put this one off knows of
+			-- the pause that the endpoint asked for.
 			select b.error, b.due from backfill.batch b
-			where b.run_id = r.id and b.state = 'pending' and b.due < 'infinity' order by b.due, b.id limit 1
-		) p on p.due > now()
+			where b.run_id = r.id and b.state = 'pending' and b.error is not null and b.due > now() and b.due < 'infinity'
+			order by b.due, b.id limit 1
+		) p on true
 		where r.id = $1`, run)
 	if err != nil {
 		return Blocked{}, err

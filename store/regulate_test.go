@@ -200,3 +200,24 @@ func TestSweepMovesBatchesOn(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, query[[]string](b, "select array_agg(version) filter (where version <> 'test-2') from backfill.batch"))
 }
+
+// A run says why it stands still as soon as one of its batches was put off, though
+// others are due: a worker that waits for an endpoint leaves them alone.
+func TestBlockedByAPause(t *testing.T) {
+	t.Parallel()
+	b := planned(t, 10)
+	run := b.planAll()
+	blocked := func() Blocked {
+		got, err := b.store.Blocked(t.Context(), run)
+		require.NoError(t, err)
+		return got
+	}
+	require.Nil(t, blocked().Error)
+	batch := b.claim(1)[0]
+	require.True(t, blocked().Working)
+	require.NoError(t, b.store.Postpone(t.Context(), []Lease{batch.Lease}, 41*time.Second, "llm: retry_later (HTTP 429)", true))
+	got := blocked()
+	require.False(t, got.Working)
+	require.Equal(t, "llm: retry_later (HTTP 429)", *got.Error)
+	require.Greater(t, *got.Again, 30*time.Second)
+}
