@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -31,16 +30,23 @@ type runSpentError struct{ reason string }
 
 func (e *runSpentError) Error() string { return e.reason }
 
-// errHalted says that the capture in hand is to be left as it is: its run is to
-// pause, its slot is stopped, or its lease has moved on.
-var errHalted = errors.New("no further call is to be made")
-
 // spender is what calls are made for: a capture in hand.
 type spender struct {
 	lease   store.Lease
 	run     *int64
 	maxCost *int64 // in millionths of a dollar
 	calls   int
+}
+
+// newModel prepares a slot's model, with the budget that all processes share.
+func newModel(st *store.Store, s Slot) (*llm.Extractor, error) {
+	shared := &budget{store: st, daily: s.Daily}
+	x, err := s.Model(shared)
+	if err != nil {
+		return nil, err
+	}
+	shared.endpoint = x.Client().Endpoint()
+	return x, nil
 }
 
 type spenderKey struct{}
@@ -55,8 +61,8 @@ func (b *budget) Reserve(ctx context.Context, est llm.Spend) (settle func(llm.Sp
 	s, _ := ctx.Value(spenderKey{}).(*spender)
 	if s != nil {
 		if s.calls++; s.calls > 1 { // the first was allowed as the capture was entered
-			if ok, err := b.store.MayGoOn(ctx, s.lease); err != nil || !ok {
-				return nil, cmp.Or(err, errHalted)
+			if err := b.store.MayGoOn(ctx, s.lease); err != nil {
+				return nil, err
 			}
 		}
 	}

@@ -186,6 +186,8 @@ type Client struct {
 	// done, with the attempt.
 	stopping chan struct{}
 	stop     sync.Once
+	drain    *drainWorker
+	looking  sync.WaitGroup
 	notifier *notifier
 }
 
@@ -202,7 +204,7 @@ func New(pool *pgxpool.Pool, cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	drain.notifier = c.notifier
+	drain.notifier, c.drain = c.notifier, drain
 	workers := river.NewWorkers()
 	river.AddWorker(workers, drain)
 	river.AddWorker(workers, &probeWorker{store: st, cfg: cfg, slots: drain.slots})
@@ -220,7 +222,7 @@ func New(pool *pgxpool.Pool, cfg Config) (*Client, error) {
 	c.river, err = river.NewClient(riverpgxv5.New(pool), &river.Config{
 		ID:      cfg.Name,
 		Schema:  migrations.RiverSchema,
-		Logger:  cfg.Logger,
+		Logger:  slog.New(stopHandler{cfg.Logger.Handler(), c.stopping}),
 		Queues:  queues,
 		Workers: workers,
 
@@ -271,6 +273,7 @@ func (c *Client) Start(ctx context.Context) error {
 	if err := c.river.Start(ctx); err != nil {
 		return fmt.Errorf("starting River: %w", err)
 	}
+	c.looking.Go(func() { c.drain.lookOut(ctx) })
 	return nil
 }
 
@@ -281,6 +284,7 @@ func (c *Client) Stop(ctx context.Context) error {
 	if err := c.river.Stop(ctx); err != nil {
 		return fmt.Errorf("stopping River: %w", err)
 	}
+	c.looking.Wait()
 	c.notifier.send()
 	return nil
 }

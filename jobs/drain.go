@@ -40,12 +40,10 @@ func newDrainWorker(st *store.Store, cfg Config, stopping <-chan struct{}) (*dra
 	for _, s := range cfg.Slots {
 		slot := &slot{Slot: s, bulk: make(chan struct{}, s.Workers-1)}
 		if s.Model != nil {
-			shared := &budget{store: st, daily: s.Daily}
-			x, err := s.Model(shared)
+			x, err := newModel(st, s)
 			if err != nil {
 				return nil, err
 			}
-			shared.endpoint = x.Client().Endpoint()
 			slot.model = &model{Extractor: x}
 		}
 		w.slots[s.Name] = slot
@@ -89,7 +87,7 @@ func (w *drainWorker) Work(ctx context.Context, job *river.Job[drainArgs]) error
 	limit, rechecks := minClaim, 0
 	for !w.stopped(ctx) {
 		if time.Now().After(until) {
-			return w.wake(ctx, slot)
+			return w.store.Wake(ctx, slot.Name, 0)
 		}
 		if slot.model != nil {
 			if limit = 1; slot.model.Client().Wait() > 0 {
@@ -105,25 +103,16 @@ func (w *drainWorker) Work(ctx context.Context, job *river.Job[drainArgs]) error
 		if len(batches) == 0 {
 			// What was locked a moment ago may be free again by now.
 			due, err := w.store.AnyDue(ctx, slot.ID, slot.Version, maxPrio)
-			switch {
-			case err != nil:
+			if err != nil || !due || rechecks == 3 {
 				return err
-			case due && rechecks < 3:
-				rechecks++
-				continue
-			case due || maxPrio < store.PrioRun:
-				return w.passOn(ctx, slot)
 			}
-			return nil
+			rechecks++
+			continue
 		}
 		rechecks = 0
-		if len(batches) == limit || batches[0].Room {
-			// There may be more, and we or another process could do more at once.
-			call := w.passOn
-			if len(slot.bulk) < cap(slot.bulk) {
-				call = w.wake
-			}
-			if err := call(ctx, slot); err != nil {
+		if (len(batches) == limit || batches[0].Room) && slot.free() {
+			// There may be more, and we could do more at once.
+			if err := w.store.Wake(ctx, slot.Name, 0); err != nil {
 				return err
 			}
 		}
@@ -141,17 +130,34 @@ func (w *drainWorker) Work(ctx context.Context, job *river.Job[drainArgs]) error
 	return nil
 }
 
-func (w *drainWorker) wake(ctx context.Context, slot *slot) error {
-	return w.store.Wake(ctx, slot.Name)
-}
+// free reports whether a drain that takes retries and runs could begin.
+func (s *slot) free() bool { return len(s.bulk) < cap(s.bulk) }
 
-// passAfter is how long whoever cannot take what is due leaves it to others.
-const passAfter = time.Second
+// lookEvery is how soon a process with free hands sees what is due.
+const lookEvery = 500 * time.Millisecond
 
-// passOn calls for a process that can take what this one cannot, having its hands
-// full or a cap to keep to.
-func (w *drainWorker) passOn(ctx context.Context, slot *slot) error {
-	return w.store.PassOn(ctx, slot.ID, slot.Name, slot.Version, passAfter)
+// lookOut wakes the queues that this process has hands free for, until it stops. A job
+// that calls for more hands is as likely fetched by a process that has only its drain
+// for live turns left, and then comes to nothing. What cannot be asked now is asked
+// again, and the sweep reports it.
+func (w *drainWorker) lookOut(ctx context.Context) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for !w.stopped(ctx) {
+		select {
+		case <-w.stopping:
+		case <-ctx.Done():
+		case <-tick.C:
+			for _, slot := range w.slots {
+				if !slot.free() || slot.model != nil && slot.model.Client().Wait() > 0 {
+					continue
+				}
+				if due, err := w.store.AnyDue(ctx, slot.ID, slot.Version, store.PrioRun); err == nil && due {
+					_ = w.store.Wake(ctx, slot.Name, 0)
+				}
+			}
+		}
+	}
 }
 
 func (w *drainWorker) stopped(ctx context.Context) bool {
@@ -172,9 +178,12 @@ func (w *drainWorker) work(ctx context.Context, slot *slot, batches []store.Batc
 	defer beat()
 	if slot.model != nil { // which claims one at a time
 		if more, err = w.workModel(ctx, slot, batches[0]); err != nil {
-			return false, w.postpone(ctx, batches, err)
+			err = w.postpone(ctx, batches, err)
 		}
-	} else if more, err = true, w.workGroup(ctx, slot, batches); err != nil {
+	} else {
+		more, err = true, w.workGroup(ctx, slot, batches)
+	}
+	if err != nil {
 		return false, err
 	}
 	return more, w.settleRuns(ctx, batches)
@@ -191,7 +200,7 @@ func (w *drainWorker) workGroup(ctx context.Context, slot *slot, batches []store
 			return w.postpone(ctx, batches, err)
 		}
 		if len(others) > 0 {
-			if err := w.wake(ctx, slot); err != nil {
+			if err := w.store.Wake(ctx, slot.Name, 0); err != nil {
 				return w.postpone(ctx, batches, err)
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -186,7 +185,7 @@ func (w *drainWorker) leave(ctx context.Context, slot *slot, b store.Batch, id i
 	bad, isLLM := errors.AsType[*llm.Error](failure)
 	spent, isSpent := errors.AsType[*runSpentError](failure)
 	switch {
-	case stopped, errors.Is(failure, errHalted): // somebody else takes it, at once or later
+	case stopped, errors.Is(failure, store.ErrHalted): // somebody else takes it, at once or later
 	case isSpent:
 		left.Reason, left.Delay = spent.Error(), sweepEvery
 		if err := w.store.ExhaustRun(ctx, *b.RunID, spent.Error()); err != nil {
@@ -212,15 +211,14 @@ func (w *drainWorker) leave(ctx context.Context, slot *slot, b store.Batch, id i
 		return err
 	}
 	if left.Delay > 0 && left.Delay < sweepEvery {
-		return w.store.WakeIn(ctx, slot.Name, left.Delay)
+		return w.store.Wake(ctx, slot.Name, left.Delay)
 	}
 	return nil
 }
 
 // outage is the default of Config.Outage.
 func outage(failures int32) time.Duration {
-	d := min(2*time.Second<<min(failures-1, 8), 5*time.Minute)
-	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64())) //nolint:gosec // jitter
+	return jitter(min(2*time.Second<<min(failures-1, 8), 5*time.Minute))
 }
 
 // callRow turns a call into its row.

@@ -69,18 +69,23 @@ func setupModel(t *testing.T, script ...llmtest.Reply) *modelBundle {
 	b.cfg.Outage = func(int32) time.Duration { return 20 * time.Millisecond }
 	b.cfg.Slots = []jobs.Slot{{
 		ID: 2, Name: "llm", Workers: 3, Fallback: h, FallbackName: "heuristic",
-		Model: func(budget llm.Budget) (*llm.Extractor, error) {
-			cfg := b.llm
-			cfg.Budget = budget
-			c, err := llm.New(cfg)
-			if err != nil {
-				return nil, err
-			}
-			return llm.NewExtractor(c), nil
-		},
+		Model: asking(&b.llm),
 	}}
 	b.exec("update backfill.extractor set on_insert = id = 2")
 	return b
+}
+
+// asking is the Model of a slot, as cfg stands when the client is prepared.
+func asking(cfg *llm.Config) func(llm.Budget) (*llm.Extractor, error) {
+	return func(budget llm.Budget) (*llm.Extractor, error) {
+		cfg := *cfg
+		cfg.Budget = budget
+		c, err := llm.New(cfg)
+		if err != nil {
+			return nil, err
+		}
+		return llm.NewExtractor(c), nil
+	}
 }
 
 // start registers the model and starts a client.

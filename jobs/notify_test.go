@@ -88,9 +88,10 @@ func TestNotifyWaiting(t *testing.T) {
 	require.NoError(t, b.store.NotifyWaiting(ctx))
 	require.Nil(t, b.hear(conn, 100*time.Millisecond), "there is nothing to hand over")
 
-	b.start(config(extractorFunc(whole)))
+	stop := b.start(config(extractorFunc(whole)))
 	b.insert("one")
 	b.idle(20 * time.Second)
+	stop()                                          // and with it the sweep, which announces what waits
 	for b.hear(conn, 500*time.Millisecond) != nil { //nolint:revive // the worker's own
 	}
 	require.NoError(t, b.store.NotifyWaiting(ctx))

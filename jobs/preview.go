@@ -16,12 +16,10 @@ type Preview func(context.Context, store.Capture) store.Result
 // NewPreview prepares the slot's extractor or model.
 func NewPreview(st *store.Store, s Slot) (Preview, error) {
 	if s.Model != nil {
-		shared := &budget{store: st, daily: s.Daily}
-		x, err := s.Model(shared)
+		x, err := newModel(st, s)
 		if err != nil {
 			return nil, err
 		}
-		shared.endpoint = x.Client().Endpoint()
 		s.Extractor = x
 	}
 	return (&slot{Slot: s}).result, nil

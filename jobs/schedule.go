@@ -166,5 +166,10 @@ func backoff(attempts int16) time.Duration {
 	for range min(attempts, 6) - 1 {
 		d *= 4
 	}
-	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64())) //nolint:gosec // jitter
+	return jitter(d)
+}
+
+// jitter is d, give or take a fifth.
+func jitter(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64())) //nolint:gosec // no secret
 }

@@ -485,15 +485,5 @@ func TestModelKill(t *testing.T) {
 // modelProcess is the slot of a worker process that asks the model at url.
 func modelProcess(url string) jobs.Slot {
 	cfg := llm.Config{BaseURL: url, APIKey: keyCanary, Model: "test-model", Timeout: time.Minute, Concurrency: 2}
-	return jobs.Slot{
-		ID: 2, Name: "llm", Version: cfg.Version(),
-		Model: func(budget llm.Budget) (*llm.Extractor, error) {
-			cfg.Budget = budget
-			c, err := llm.New(cfg)
-			if err != nil {
-				return nil, err
-			}
-			return llm.NewExtractor(c), nil
-		},
-	}
+	return jobs.Slot{ID: 2, Name: "llm", Version: cfg.Version(), Model: asking(&cfg)}
 }

@@ -196,6 +196,10 @@ func (s *Store) SetAside(ctx context.Context, l Lease) error {
 	return nil
 }
 
+// rests is whether the run of batch b is not running: then a batch that is given
+// back is not due until it is.
+const rests = `exists (select from backfill.run r where r.id = b.run_id and r.state not in ('planning', 'running'))`
+
 // Postpone gives batches back unfinished, to be claimed again after the delay.
 // The attempt counts, unless it is given back too: then the capture in hand is
 // not under suspicion either.
@@ -205,9 +209,7 @@ func (s *Store) Postpone(ctx context.Context, leases []Lease, delay time.Duratio
 		update backfill.batch b
 		set state = 'pending', error = $4, attempts = case when $5 then greatest(b.attempts - 1, 0) else b.attempts end,
 		    at = case when not $5 then b.at end,
-		    due = case when exists (select from backfill.run r
-		                            where r.id = b.run_id and r.state not in ('planning', 'running'))
-		               then 'infinity' else now() + $3 end
+		    due = case when `+rests+` then 'infinity' else now() + $3 end
 		from unnest($1::bigint[], $2::integer[]) l(id, no)
 		where b.id = l.id and b.lease_no = l.no and b.state = 'leased'`, ids, nos, delay, reason, giveBack)
 	if err != nil {
@@ -222,9 +224,7 @@ func (s *Store) Return(ctx context.Context, leases []Lease) error {
 	_, err := s.pool.Exec(ctx, `
 		update backfill.batch b
 		set state = 'pending', attempts = greatest(b.attempts - 1, 0),
-		    due = case when exists (select from backfill.run r
-		                            where r.id = b.run_id and r.state not in ('planning', 'running'))
-		               then 'infinity' else now() end
+		    due = case when `+rests+` then 'infinity' else now() end
 		from unnest($1::bigint[], $2::integer[]) l(id, no)
 		where b.id = l.id and b.lease_no = l.no and b.state = 'leased'`, ids, nos)
 	if err != nil {
@@ -233,31 +233,9 @@ func (s *Store) Return(ctx context.Context, leases []Lease) error {
 	return nil
 }
 
-// Wake makes sure that a drain job of this queue is waiting.
-func (s *Store) Wake(ctx context.Context, queue string) error {
-	if _, err := s.pool.Exec(ctx, "select backfill.wake($1)", queue); err != nil {
-		return wrap("waking queue "+queue, err)
-	}
-	return nil
-}
-
-// WakeIn has a drain job of this queue start after the delay.
-func (s *Store) WakeIn(ctx context.Context, queue string, delay time.Duration) error {
+// Wake makes sure that a drain job of this queue starts after the delay.
+func (s *Store) Wake(ctx context.Context, queue string, delay time.Duration) error {
 	if _, err := s.pool.Exec(ctx, "select backfill.wake($1, now() + $2)", queue, delay); err != nil {
-		return wrap("waking queue "+queue, err)
-	}
-	return nil
-}
-
-// PassOn is WakeIn where something of this version is due and no drain job of the
-// queue is waiting for now or for then.
-func (s *Store) PassOn(ctx context.Context, extractor int16, queue, version string, delay time.Duration) error {
-	if _, err := s.pool.Exec(ctx, `
-		select backfill.wake($2, now() + $4)
-		where exists (select from backfill.due_batch where extractor_id = $1 and version = $3)
-		  and not exists (select from river.river_job where queue = $2 and kind = 'drain'
-		                  and (state = 'available' or state = 'scheduled' and scheduled_at <= now() + $4))`,
-		extractor, queue, version, delay); err != nil {
 		return wrap("waking queue "+queue, err)
 	}
 	return nil

@@ -69,7 +69,8 @@ func copyCalls(ctx context.Context, tx pgx.Tx, calls []capturedCall) error {
 	return nil
 }
 
-// ErrHalted says that no further capture of a batch may be entered.
+// ErrHalted says that no further capture of a batch may be entered, and no further
+// call be made: its run or its slot does not let it, or its lease has moved on.
 var ErrHalted = errors.New("the batch is not to be worked on")
 
 // Entered is the state of a capture that a model is about to be asked about.
@@ -85,9 +86,7 @@ type Entered struct {
 }
 
 // Enter commits the attempt at a capture before a model is asked about it: in the
-// ledger, and in the batch as the capture in hand. ErrHalted says that no further
-// call may be made for this batch: its run or its slot is not running, or the lease
-// has moved on.
+// ledger, and in the batch as the capture in hand. It fails with [ErrHalted].
 func (s *Store) Enter(ctx context.Context, l Lease, capture int64, lease time.Duration) (Entered, error) {
 	var e Entered
 	var attempt *int16
@@ -95,7 +94,8 @@ func (s *Store) Enter(ctx context.Context, l Lease, capture int64, lease time.Du
 	err := s.pool.QueryRow(ctx, `
 		with held as (
 			update backfill.batch b set at = $3, due = now() + $4
-			where b.id = $1 and b.lease_no = $2 and b.state = 'leased' and `+mayGoOn+`
+			where b.id = $1 and b.lease_no = $2 and b.state = 'leased'
+			  and exists (select from backfill.workable_batch w where w.id = b.id)
 			returning b.id, b.mode, b.extractor_id, b.version, b.run_id
 		), entered as (
 			insert into backfill.extraction as x (capture_id, extractor_id, version, state, attempts, run_id, batch_id)
@@ -128,22 +128,19 @@ func (s *Store) Enter(ctx context.Context, l Lease, capture int64, lease time.Du
 	return e, nil
 }
 
-// MayGoOn reports whether Enter would still let captures of this lease be entered.
-func (s *Store) MayGoOn(ctx context.Context, l Lease) (bool, error) {
+// MayGoOn returns ErrHalted where Enter would.
+func (s *Store) MayGoOn(ctx context.Context, l Lease) error {
 	var ok bool
 	if err := s.pool.QueryRow(ctx, `
-		select exists (select from backfill.batch b where b.id = $1 and b.lease_no = $2 and b.state = 'leased' and `+mayGoOn+`)`,
+		select exists (select from backfill.workable_batch where id = $1 and lease_no = $2 and state = 'leased')`,
 		l.BatchID, l.No).Scan(&ok); err != nil {
-		return false, wrap("asking whether to go on", err)
+		return wrap("asking whether to go on", err)
 	}
-	return ok, nil
+	if !ok {
+		return ErrHalted
+	}
+	return nil
 }
-
-// mayGoOn is what has to be so for a call on behalf of batch b.
-const mayGoOn = `exists (select from backfill.extractor e where e.id = b.extractor_id and e.stopped_at is null)
-	and (b.run_id is null or exists (
-	    select from backfill.run r where r.id = b.run_id and r.state in ('planning', 'running')
-	      and coalesce((r.settings->>'deadline')::timestamptz, 'infinity') > now()))`
 
 // Left says why a capture is left without a result.
 type Left struct {
@@ -172,8 +169,7 @@ func (s *Store) Leave(ctx context.Context, l Left) error {
 		tag, err := tx.Exec(ctx, `
 			update backfill.batch b
 			set state = 'pending', at = null, attempts = greatest(b.attempts - 1, 0), error = nullif($4, ''),
-			    due = case when exists (select from backfill.run r where r.id = b.run_id and r.state not in ('planning', 'running'))
-			               then 'infinity' else now() + $3 end
+			    due = case when `+rests+` then 'infinity' else now() + $3 end
 			where b.id = $1 and b.lease_no = $2 and b.state = 'leased'`, l.BatchID, l.No, l.Delay, l.Reason)
 		if err != nil {
 			return wrap("postponing a capture", err)
@@ -207,15 +203,6 @@ func (s *Store) LoseCall(ctx context.Context, l Lease) error {
 		from backfill.batch b left join backfill.extraction x on x.capture_id = b.at and x.extractor_id = b.extractor_id
 		where b.id = $1 and b.lease_no = $2 and b.state = 'leased' and b.at is not null`, l.BatchID, l.No, CallLost); err != nil {
 		return wrap("recording a lost call", err)
-	}
-	return nil
-}
-
-// ExhaustRun ends a run whose budget is spent, until it is resumed.
-func (s *Store) ExhaustRun(ctx context.Context, run int64, reason string) error {
-	if _, err := s.pool.Exec(ctx, `
-		update backfill.run set state = 'budget_exhausted', error = $2 where id = $1 and state in ('planning', 'running')`, run, reason); err != nil {
-		return wrap("ending the run", err)
 	}
 	return nil
 }

@@ -51,18 +51,9 @@ func (s *Store) planStep(ctx context.Context, run int64, r reach) (more bool, er
 	case errors.Is(err, errNotPlanning):
 		return false, nil
 	case errors.As(err, &unplannable):
-		return false, errors.Join(err, s.failRun(ctx, run, unplannable.err.Error()))
+		return false, errors.Join(err, s.stopRun(ctx, run, "failed", unplannable.err.Error(), "planning"))
 	}
 	return more, err
-}
-
-// failRun ends a run for a reason that is its own.
-func (s *Store) failRun(ctx context.Context, run int64, reason string) error {
-	if _, err := s.pool.Exec(ctx, `
-		update backfill.run set state = 'failed', error = $2 where id = $1 and state = 'planning'`, run, reason); err != nil {
-		return wrap("ending the run", err)
-	}
-	return nil
 }
 
 // plan takes one step. Batches are numbered in the run's order, which is the order

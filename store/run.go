@@ -93,17 +93,31 @@ func (s *Store) Unfinished(ctx context.Context, extractor int16, version string)
 	var n int64
 	err := s.pool.QueryRow(ctx, `
 		select coalesce(sum(backfill.size(b.ids)), 0)::bigint
-		from backfill.batch b left join backfill.run r on r.id = b.run_id
+		from backfill.batch b
 		where b.extractor_id = $1 and b.version = $2
 		  and (b.state = 'leased'
-		       or b.due < now() + interval '10 seconds' and (r.id is null or r.state in ('planning', 'running'))
-		          and exists (select from backfill.extractor e where e.id = b.extractor_id and e.stopped_at is null)
+		       or b.due < now() + interval '10 seconds' and exists (select from backfill.workable_batch w where w.id = b.id)
 		          and (b.prio < 2 or not exists (select from backfill.hold h where h.seen_at > now() - interval '1 minute')))`,
 		extractor, version).Scan(&n)
 	if err != nil {
 		return 0, wrap("counting open work", err)
 	}
 	return n, nil
+}
+
+// stopRun moves a run from one of some states to another, for a reason that is its
+// own.
+func (s *Store) stopRun(ctx context.Context, run int64, state, reason string, from ...string) error {
+	if _, err := s.pool.Exec(ctx, `
+		update backfill.run set state = $2, error = $3 where id = $1 and state = any ($4)`, run, state, reason, from); err != nil {
+		return wrap("ending the run", err)
+	}
+	return nil
+}
+
+// ExhaustRun ends a run whose budget is spent, until it is resumed.
+func (s *Store) ExhaustRun(ctx context.Context, run int64, reason string) error {
+	return s.stopRun(ctx, run, "budget_exhausted", reason, "planning", "running")
 }
 
 // SettleRun moves a run on that has come to rest: to its end, or to paused or

@@ -257,7 +257,7 @@ const closeBatch = `
 	    state = case when $4 then 'dead' when isempty(l.ids) then 'done' when $3 then 'pending' else 'leased' end,
 	    due = case when $4 or isempty(l.ids) then null
 	               when not $3 then b.due
-	               when exists (select from backfill.run r where r.id = b.run_id and r.state not in ('planning', 'running')) then 'infinity'
+	               when ` + rests + ` then 'infinity'
 	               else now() end,
 	    finished_at = case when $4 or isempty(l.ids) then now() end,
 	    staged = b.staged + $5, empty = b.empty + $6, skipped = b.skipped + $7, candidates = b.candidates + $8, found = b.found + $9,

@@ -45,7 +45,7 @@ func (a *app) estimate(ctx context.Context, st *store.Store, e store.Extractor, 
 		return out, nil
 	}
 	if out.TokensIn, out.TokensOut = pace.Tokens(out.Estimate); out.TokensIn == nil {
-		in, answers := a.cfg.LLM.Rough(out.Captures, out.Bytes)
+		in, answers := a.cfg.LLM.Config().Rough(out.Captures, out.Bytes)
 		out.TokensIn, out.TokensOut, out.Rough = &in, &answers, true
 	}
 	out.Cost = a.cost(out, pace)

@@ -121,7 +121,7 @@ func (a *app) run(ctx context.Context, o runOptions, spec store.NewRun) error {
 		switch {
 		case o.show:
 			return errors.New("--print asks the model outside of any run, so that --max-cost cannot bound it: --limit does")
-		case a.cfg.LLM.Model != "" && a.cfg.LLM.Unpriced():
+		case a.cfg.LLM.Model != "" && a.cfg.LLM.Config().Unpriced():
 			return errors.New("--max-cost needs the price of the model: set BACKFILL_LLM_PRICES, here and for the workers")
 		}
 	}

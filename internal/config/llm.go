@@ -42,8 +42,8 @@ const (
 // ErrNoModel says that no model is configured.
 var ErrNoModel = errors.New("BACKFILL_LLM_MODEL is not set: name the model to ask, such as gpt-5-mini; docs/llm.md has recipes")
 
-// config is what package llm takes.
-func (l LLM) config() llm.Config {
+// Config is what package llm takes, without a budget.
+func (l LLM) Config() llm.Config {
 	return llm.Config{
 		BaseURL: l.BaseURL, APIKey: l.APIKey, Model: l.Model, AzureAPIVersion: l.AzureAPIVersion, Timeout: l.Timeout, MaxOutput: l.MaxOutput,
 		Temperature: l.Temperature, ReasoningEffort: l.ReasoningEffort, NoThinking: l.NoThinking, Concurrency: l.Concurrency,
@@ -52,18 +52,12 @@ func (l LLM) config() llm.Config {
 	}
 }
 
-// Unpriced is [llm.Config.Unpriced].
-func (l LLM) Unpriced() bool { return l.config().Unpriced() }
-
-// Rough is [llm.Config.Rough].
-func (l LLM) Rough(turns, bytes int64) (prompt, answer int64) { return l.config().Rough(turns, bytes) }
-
 // Extractor asks the model, within the budget; nil is no budget.
 func (l LLM) Extractor(b llm.Budget) (*llm.Extractor, error) {
 	if l.Model == "" {
 		return nil, ErrNoModel
 	}
-	cfg := l.config()
+	cfg := l.Config()
 	cfg.Budget = b
 	client, err := llm.New(cfg)
 	if err != nil {
@@ -78,9 +72,9 @@ func (l LLM) validate() error {
 		return fmt.Errorf("BACKFILL_LLM_DAILY_TOKENS is %d: use 0 for no limit", l.DailyTokens)
 	case !(l.DailyCost >= 0 && l.DailyCost < 1e9): // so that NaN is none either
 		return fmt.Errorf("BACKFILL_LLM_DAILY_COST is %v: use dollars, or 0 for no limit", l.DailyCost)
-	case l.DailyTokens > 0 && l.DailyTokens < l.config().Largest():
-		return fmt.Errorf("BACKFILL_LLM_DAILY_TOKENS is %d: one request may take %d, so that none could be made", l.DailyTokens, l.config().Largest())
-	case l.DailyCost > 0 && l.Unpriced():
+	case l.DailyTokens > 0 && l.DailyTokens < l.Config().Largest():
+		return fmt.Errorf("BACKFILL_LLM_DAILY_TOKENS is %d: one request may take %d, so that none could be made", l.DailyTokens, l.Config().Largest())
+	case l.DailyCost > 0 && l.Config().Unpriced():
 		return errors.New("BACKFILL_LLM_DAILY_COST is set and the price of the model is not: set BACKFILL_LLM_PRICES")
 	}
 	return nil
@@ -88,7 +82,7 @@ func (l LLM) validate() error {
 
 // extractor is what is registered for the model.
 func (l LLM) extractor() migrations.Extractor {
-	return migrations.Extractor{Name: llmName, Version: l.config().Version()}
+	return migrations.Extractor{Name: llmName, Version: l.Config().Version()}
 }
 
 func (c Config) llmSlot() (jobs.Slot, error) {
@@ -98,10 +92,10 @@ func (c Config) llmSlot() (jobs.Slot, error) {
 	}
 	l := c.LLM
 	slot := jobs.Slot{
-		ID: llmSlot, Name: llmName, Version: l.config().Version(), Model: l.Extractor, Options: c.Options(),
+		ID: llmSlot, Name: llmName, Version: l.Config().Version(), Model: l.Extractor, Options: c.Options(),
 		Fallback: h, FallbackName: "heuristic",
 		// One more than requests at once, for live turns.
-		Workers: l.config().Requests() + 1,
+		Workers: l.Config().Requests() + 1,
 	}
 	if l.DailyTokens > 0 {
 		slot.Daily.Tokens = &l.DailyTokens

@@ -7,17 +7,24 @@
 
 -- +goose Up
 
+-- Batches whose run and slot let them be worked: what is claimed, and what is asked
+-- again before every call to a model.
+create view backfill.workable_batch as
+select b.*
+from backfill.batch b
+where (b.run_id is null
+       or exists (select from backfill.run r
+                  where r.id = b.run_id and r.state in ('planning', 'running')
+                    and coalesce((r.settings->>'deadline')::timestamptz, 'infinity') > now()))
+  and exists (select from backfill.extractor e where e.id = b.extractor_id and e.stopped_at is null);
+comment on view backfill.workable_batch is 'Batches whose run and extractor let them be worked.';
+
 -- The one definition of "may be claimed now": the claim, its re-check when it
 -- came back empty, and the sweep all read it.
 create view backfill.due_batch as
 select b.*
-from backfill.batch b
+from backfill.workable_batch b
 where b.due <= now()
-  and (b.run_id is null
-       or exists (select from backfill.run r
-                  where r.id = b.run_id and r.state in ('planning', 'running')
-                    and coalesce((r.settings->>'deadline')::timestamptz, 'infinity') > now()))
-  and exists (select from backfill.extractor e where e.id = b.extractor_id and e.stopped_at is null)
   and (b.prio < 2 or not exists (select from backfill.hold h where h.seen_at > now() - interval '1 minute'));
 comment on view backfill.due_batch is 'Batches that a worker may claim now, expired leases included.';
 
@@ -344,4 +351,4 @@ drop trigger intake_updated on backfill.intake;
 drop trigger intake_inserted on backfill.intake;
 drop function backfill.intake_truncated, backfill.intake_deleted, backfill.intake_updated, backfill.intake_inserted,
     backfill.sweep, backfill.try_wake, backfill.wake, backfill.register_extractor;
-drop view backfill.due_batch;
+drop view backfill.due_batch, backfill.workable_batch;
