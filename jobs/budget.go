@@ -81,7 +81,7 @@ func (b *budget) Reserve(ctx context.Context, est llm.Spend) (settle func(llm.Sp
 	case isOver && over.Busy:
 		return nil, llm.BudgetSpent(busyWait)
 	case isOver && over.Scope == run.Scope:
-		return nil, &runSpentError{"max-cost is reached"}
+		return nil, &runSpentError{store.MaxCostReached}
 	case isOver:
 		now := time.Now().UTC()
 		return nil, llm.BudgetSpent(now.Truncate(24 * time.Hour).Add(24 * time.Hour).Sub(now))

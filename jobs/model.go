@@ -77,6 +77,9 @@ func (w *drainWorker) ask(ctx context.Context, slot *slot, b store.Batch, id int
 					result, failure = w.failed(ctx, slot, capture, bad, result, e), nil
 				}
 			}
+			if spent, ok := errors.AsType[*runSpentError](failure); ok && e.RunEnded { // which cannot rest until it is resumed
+				result.Outcome, result.Error, failure = store.ProviderError, spent.Error(), nil
+			}
 			if failure != nil {
 				return false, w.leave(ctx, slot, b, id, failure, result.Calls)
 			}

@@ -203,7 +203,8 @@ func TestFold(t *testing.T) {
 	b.idle(20 * time.Second)
 	b.exec("update backfill.batch set finished_at = finished_at - interval '8 days' where id <= 9")
 	for range 2 {
-		require.NoError(t, b.store.Fold(context.Background(), 1, 7*24*time.Hour))
+		_, err := b.store.Prune(context.Background(), 7*24*time.Hour)
+		require.NoError(t, err)
 		b.requireInvariants() // the sums hold
 		require.Equal(t, int64(2), query[int64](b, "select count(*) from backfill.batch"))
 	}

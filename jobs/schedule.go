@@ -32,7 +32,8 @@ type sweepArgs struct{}
 
 func (sweepArgs) Kind() string { return "sweep" }
 
-// sweepWorker finds due work, and candidates to hand over, that nobody announced.
+// sweepWorker finds due work, and candidates to hand over, that nobody announced, and
+// sums up what is closed.
 type sweepWorker struct {
 	river.WorkerDefaults[sweepArgs]
 	store *store.Store
@@ -43,7 +44,7 @@ type sweepWorker struct {
 func (w *sweepWorker) Work(ctx context.Context, _ *river.Job[sweepArgs]) error {
 	_, err := w.store.Regulate(ctx, w.hold)
 	_, sweepErr := w.store.Sweep(ctx)
-	return errors.Join(err, sweepErr, w.store.NotifyWaiting(ctx))
+	return errors.Join(err, sweepErr, w.store.Fold(ctx), w.store.NotifyWaiting(ctx))
 }
 
 // planArgs is empty: what to plan is in the run rows.
@@ -122,15 +123,15 @@ func lastFire(s cron.Schedule, now time.Time) (last time.Time, ok bool) {
 }
 
 // Nightly reconciles every slot that takes part: a run for captures that have no
-// result for whatever reason, and for failures worth another try. Then it folds
-// old batches. Only the first call for a night does anything.
+// result for whatever reason, and for failures worth another try. Only the first call
+// for a night does anything.
 func Nightly(ctx context.Context, st *store.Store, night time.Time) error {
 	slots, err := st.NightlySlots(ctx)
 	if err != nil {
 		return err
 	}
 	for _, slot := range slots {
-		run, err := st.CreateRun(ctx, NightlyRun(slot, night))
+		run, err := st.CreateRun(ctx, NightlyRun(slot.ID, night))
 		if errors.Is(err, store.ErrRunExists) {
 			continue
 		}
@@ -140,15 +141,9 @@ func Nightly(ctx context.Context, st *store.Store, night time.Time) error {
 		if err := st.Plan(ctx, run); err != nil {
 			return err
 		}
-		if err := st.Fold(ctx, slot, foldAfter); err != nil {
-			return err
-		}
 	}
 	return nil
 }
-
-// foldAfter is the age at which closed batches without a run are summed up.
-const foldAfter = 7 * 24 * time.Hour
 
 // NightlyRun describes the nightly run of a slot. Only one can be created for the
 // date of night, in the zone it is given in.

@@ -402,7 +402,7 @@ func TestModelFallbackStagesNothingTwice(t *testing.T) {
 
 	// A later try that succeeds takes the fallback's place.
 	b.server.Script(llmtest.OK())
-	n, err := b.store.Retry(t.Context(), store.RetryFilter{Outcome: store.Refused})
+	n, err := b.store.Retry(t.Context(), "me", store.RetryFilter{Outcome: store.Refused})
 	require.NoError(t, err)
 	require.Equal(t, int64(1), n)
 	b.idle(20 * time.Second)
@@ -470,7 +470,7 @@ func TestModelKill(t *testing.T) {
 	p.start()
 	t.Cleanup(p.kill)
 	b.await(20*time.Second, `select exists (select from pg_stat_activity
-		where datname = current_database() and wait_event_type = 'Lock' and query like '%select b.id, now() from backfill.batch%')`)
+		where datname = current_database() and wait_event_type = 'Lock' and query like 'select id, now() from (%')`)
 	p.kill()
 	require.NoError(t, lock.Rollback(ctx))
 	require.Zero(t, query[int64](b.testBundle, "select count(*) from backfill.staging"))

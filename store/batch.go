@@ -68,6 +68,10 @@ const planOnce = `
 	select set_config('plan_cache_mode', 'force_generic_plan', true), set_config('jit', 'off', true),
 	       set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)`
 
+// lockClaims keeps runs from being called paused or cancelled while a claim that does
+// not know of it yet is under way. Live turns are no part of runs.
+const lockClaims = "select pg_advisory_xact_lock_shared(hashtextextended('backfill claims', $1)) where $2 > 0"
+
 // lockCapped takes this slot's runs that are capped and whose lock is free, until
 // the transaction ends: leases of such a run can only be counted by one claim at a
 // time.
@@ -113,6 +117,7 @@ func (s *Store) Claim(ctx context.Context, c Claim) ([]Batch, error) {
 		// One transaction, one round trip.
 		work := &pgx.Batch{}
 		work.Queue(planOnce)
+		work.Queue(lockClaims, c.Extractor, prio)
 		work.Queue(lockCapped, c.Extractor)
 		work.Queue(claim, c.Extractor, prio, c.Version, c.Limit, c.Lease, c.Worker).Query(func(rows pgx.Rows) (err error) {
 			batches, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (Batch, error) {
@@ -148,9 +153,7 @@ func (s *Store) AnyDue(ctx context.Context, extractor int16, version string, max
 func (s *Store) Extend(ctx context.Context, leases []Lease, by time.Duration) error {
 	ids, nos := split(leases)
 	_, err := s.pool.Exec(ctx, `
-		update backfill.batch b set due = now() + $3
-		from unnest($1::bigint[], $2::integer[]) l(id, no)
-		where b.id = l.id and b.lease_no = l.no and b.state = 'leased'`, ids, nos, by)
+		update backfill.batch b set due = now() + $3 from `+ours+` l where b.id = l.id`, ids, nos, by)
 	if err != nil {
 		return wrap("extending leases", err)
 	}
@@ -196,9 +199,11 @@ func (s *Store) SetAside(ctx context.Context, l Lease) error {
 	return nil
 }
 
-// rests is whether the run of batch b is not running: then a batch that is given
-// back is not due until it is.
-const rests = `exists (select from backfill.run r where r.id = b.run_id and r.state not in ('planning', 'running'))`
+// ours are the batches $1 whose lease is still that of $2, locked in the order that
+// everybody locks them in.
+const ours = `(
+	select b.id from backfill.batch b join unnest($1::bigint[], $2::integer[]) l(id, no) on b.id = l.id
+	where b.lease_no = l.no and b.state = 'leased' order by b.id for update of b)`
 
 // Postpone gives batches back unfinished, to be claimed again after the delay.
 // The attempt counts, unless it is given back too: then the capture in hand is
@@ -208,10 +213,8 @@ func (s *Store) Postpone(ctx context.Context, leases []Lease, delay time.Duratio
 	_, err := s.pool.Exec(ctx, `
 		update backfill.batch b
 		set state = 'pending', error = $4, attempts = case when $5 then greatest(b.attempts - 1, 0) else b.attempts end,
-		    at = case when not $5 then b.at end,
-		    due = case when `+rests+` then 'infinity' else now() + $3 end
-		from unnest($1::bigint[], $2::integer[]) l(id, no)
-		where b.id = l.id and b.lease_no = l.no and b.state = 'leased'`, ids, nos, delay, reason, giveBack)
+		    at = case when not $5 then b.at end, due = now() + $3
+		from `+ours+` l where b.id = l.id`, ids, nos, delay, reason, giveBack)
 	if err != nil {
 		return wrap("postponing batches", err)
 	}
@@ -222,11 +225,8 @@ func (s *Store) Postpone(ctx context.Context, leases []Lease, delay time.Duratio
 func (s *Store) Return(ctx context.Context, leases []Lease) error {
 	ids, nos := split(leases)
 	_, err := s.pool.Exec(ctx, `
-		update backfill.batch b
-		set state = 'pending', attempts = greatest(b.attempts - 1, 0),
-		    due = case when `+rests+` then 'infinity' else now() end
-		from unnest($1::bigint[], $2::integer[]) l(id, no)
-		where b.id = l.id and b.lease_no = l.no and b.state = 'leased'`, ids, nos)
+		update backfill.batch b set state = 'pending', attempts = greatest(b.attempts - 1, 0), due = now()
+		from `+ours+` l where b.id = l.id`, ids, nos)
 	if err != nil {
 		return wrap("returning batches", err)
 	}

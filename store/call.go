@@ -83,6 +83,8 @@ type Entered struct {
 	Skip bool
 	// MaxCostMicroUSD is the limit of the batch's run; nil is none.
 	MaxCostMicroUSD *int64
+	// RunEnded is set where this is a failure that the batch's run left behind.
+	RunEnded bool
 }
 
 // Enter commits the attempt at a capture before a model is asked about it: in the
@@ -108,8 +110,9 @@ func (s *Store) Enter(ctx context.Context, l Lease, capture int64, lease time.Du
 		select (select attempts from entered),
 		       (select x.state from backfill.extraction x where x.capture_id = $3 and x.extractor_id = h.extractor_id),
 		       h.mode = 'replace',
-		       (select (round((r.settings->>'max_cost')::numeric * 1000000))::bigint from backfill.run r where r.id = h.run_id)
-		from held h`, l.BatchID, l.No, capture, lease).Scan(&attempt, &state, &e.Replaces, &e.MaxCostMicroUSD)
+		       (round((r.settings->>'max_cost')::numeric * 1000000))::bigint, r.finished_at is not null
+		from held h left join backfill.run r on r.id = h.run_id`, l.BatchID, l.No, capture, lease).
+		Scan(&attempt, &state, &e.Replaces, &e.MaxCostMicroUSD, &e.RunEnded)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return e, ErrHalted
 	}
@@ -168,8 +171,7 @@ func (s *Store) Leave(ctx context.Context, l Left) error {
 		}
 		tag, err := tx.Exec(ctx, `
 			update backfill.batch b
-			set state = 'pending', at = null, attempts = greatest(b.attempts - 1, 0), error = nullif($4, ''),
-			    due = case when `+rests+` then 'infinity' else now() + $3 end
+			set state = 'pending', at = null, attempts = greatest(b.attempts - 1, 0), error = nullif($4, ''), due = now() + $3
 			where b.id = $1 and b.lease_no = $2 and b.state = 'leased'`, l.BatchID, l.No, l.Delay, l.Reason)
 		if err != nil {
 			return wrap("postponing a capture", err)

@@ -36,9 +36,9 @@ func (s *Store) Health(ctx context.Context) (Health, error) {
 		select current_setting('server_version_num')::integer as server_version,
 		    greatest((select max(attempted_at) from river.river_job),
 		             (select max(elected_at) from river.river_leader where expires_at > now())) as seen_worker,
-		    coalesce((select sum(backfill.size(ids)) from backfill.due_batch), 0)::bigint as due,
+		    coalesce((select sum(todo) from backfill.due_batch), 0)::bigint as due,
 		    coalesce((select now() - min(due) from backfill.due_batch), interval '0') as due_for,
-		    coalesce((select sum(backfill.size(b.ids)) from backfill.batch b join backfill.extractor e on e.id = b.extractor_id
+		    coalesce((select sum(b.todo) from backfill.batch b join backfill.extractor e on e.id = b.extractor_id
 		              where b.due is not null and b.version is distinct from e.version), 0)::bigint as other_version,
 		    (select count(*) from backfill.due_batch where state = 'leased') as expired,
 		    (select count(*) from backfill.extraction where state = 'dead') as dead,

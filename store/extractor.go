@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // Extractor is a slot that captures are extracted for.
@@ -65,15 +63,6 @@ func (s *Store) Extractor(ctx context.Context, name string) (Extractor, error) {
 }
 
 // NightlySlots lists the extractors that the nightly looks after.
-func (s *Store) NightlySlots(ctx context.Context) ([]int16, error) {
-	rows, err := s.pool.Query(ctx, `
-		select id from backfill.extractor where active_from is not null and version is not null order by id`)
-	if err != nil {
-		return nil, wrap("listing extractors", err)
-	}
-	slots, err := pgx.CollectRows(rows, pgx.RowTo[int16])
-	if err != nil {
-		return nil, wrap("listing extractors", err)
-	}
-	return slots, nil
+func (s *Store) NightlySlots(ctx context.Context) ([]Extractor, error) {
+	return collect[Extractor](ctx, s, "listing extractors", selectExtractor+"where active_from is not null and version is not null order by id")
 }

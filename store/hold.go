@@ -26,8 +26,11 @@ type Thresholds struct {
 
 // Regulate looks at the database's health and holds or releases backfills: no batch
 // of a run is claimed while they are held. It returns the reasons, empty if there
-// are none.
+// are none. Without any threshold it leaves to others what they hold.
 func (s *Store) Regulate(ctx context.Context, t Thresholds) (string, error) {
+	if t == (Thresholds{}) {
+		return "", nil
+	}
 	reasons, err := s.unwell(ctx, t)
 	reason := strings.Join(reasons, ", ")
 	if _, holdErr := s.pool.Exec(ctx, `
@@ -90,8 +93,11 @@ func (s *Store) ask(ctx context.Context, sql string) (yes bool, err error) {
 	return yes, nil
 }
 
-// Blocked is why nothing of a run may be claimed now.
+// Blocked is why nothing of a run may be claimed now, and how fast it went before.
 type Blocked struct {
+	// Rate is how many captures a second were in batches that were finished in the
+	// last minute, since the run was last started or resumed.
+	Rate float64 `db:"rate"`
 	// Working is set while a batch of it is in hand: then nothing is blocked.
 	Working bool `db:"working"`
 	// StopReason and StopFix are its slot's, where that is stopped.
@@ -110,9 +116,17 @@ func (s *Store) Blocked(ctx context.Context, run int64) (Blocked, error) {
 		select exists (select from backfill.batch l where l.run_id = r.id and l.state = 'leased' and l.due > now()) as working,
 		       e.stop_reason, e.stop_fix,
 		       (select h.reason from backfill.hold h where h.seen_at > now() - interval '1 minute') as hold,
-		       p.error, p.due - now() as again
+		       p.error, p.due - now() as again,
+		       (select coalesce(sum(b.captures), 0) from backfill.batch b
+		        where b.run_id = r.id and b.prio = 2 and b.state = 'done' and b.finished_at > began.at)
+		           / greatest(extract(epoch from now() - began.at), 1)::float8 as rate
 		from backfill.run r
 		join backfill.extractor e on e.id = r.extractor_id
+		cross join lateral (
+			select greatest(now() - interval '1 minute', r.created_at, (
+				select max(v.at) from backfill.run_event v
+				where v.run_id = r.id and v.from_state not in ('planning', 'running') and v.to_state in ('planning', 'running'))) as at
+		) began
 		left join lateral (
 			-- Others may be due, and left alone all the same: who put this one off knows of
 			-- the pause that the endpoint asked for.

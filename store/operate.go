@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -29,43 +30,99 @@ type Change struct {
 // PauseRun asks a run to pause: no new batch is claimed from now on, and batches in
 // work are given back or finished. It is paused once none is left.
 func (s *Store) PauseRun(ctx context.Context, run int64, c Change) error {
-	return s.changeRun(ctx, run, c, "'pausing'")
+	return s.changeRun(ctx, run, c, "'pausing'", "paused")
 }
 
-// ResumeRun lets a run that rests go on.
+// ResumeRun lets a run that rests go on. It is refused to one that would stop at once:
+// its deadline has passed, or its budget is spent and was not raised since.
 func (s *Store) ResumeRun(ctx context.Context, run int64, c Change) error {
-	return s.changeRun(ctx, run, c, "case when planned_at is null then 'planning' else 'running' end")
+	var deadline, budget bool
+	err := s.pool.QueryRow(ctx, `
+		select coalesce((r.settings->>'deadline')::timestamptz <= now(), false),
+		       r.state = 'budget_exhausted' and r.error = $2 and not exists (
+		           select from backfill.run_event v
+		           where v.run_id = r.id and v.from_state = v.to_state and v.reason ~ '\mmax-cost:'
+		             and v.id > (select max(id) from backfill.run_event where run_id = r.id and from_state <> to_state))
+		from backfill.run r where r.id = $1`, run, MaxCostReached).Scan(&deadline, &budget)
+	switch {
+	case err != nil && !errors.Is(err, pgx.ErrNoRows): // changeRun says that
+		return wrap("reading the settings", err)
+	case deadline:
+		return &RunStateError{
+			Message: fmt.Sprintf("run %d would stop at once: its deadline has passed", run),
+			Hint:    fmt.Sprintf("`backfill set %d deadline=…` moves it, deadline=none takes it back.", run),
+		}
+	case budget:
+		return &RunStateError{
+			Message: fmt.Sprintf("run %d would stop at once: its budget is spent", run),
+			Hint:    fmt.Sprintf("`backfill set %d max-cost=…` raises it, max-cost=none takes it back.", run),
+		}
+	}
+	return s.changeRun(ctx, run, c, "case when planned_at is null then 'planning' else 'running' end", "planning", "running")
 }
+
+// MaxCostReached is why a run is exhausted that has spent its MaxCost.
+const MaxCostReached = "max-cost is reached"
 
 // CancelRun ends a run for good. What it has staged stays; what it has not begun
 // has no result, so that a later run finds it.
 func (s *Store) CancelRun(ctx context.Context, run int64, c Change) error {
-	return s.changeRun(ctx, run, c, "'cancelling'")
+	return s.changeRun(ctx, run, c, "'cancelling'", "cancelled")
 }
 
-// changeRun sets the state to an expression; a trigger refuses what is not allowed.
-func (s *Store) changeRun(ctx context.Context, run int64, c Change, state string) error {
-	return s.inTx(ctx, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "select set_config('backfill.who', $1, true)", c.Who); err != nil {
-			return wrap("changing the run", err)
-		}
-		var queue string
-		err := tx.QueryRow(ctx, `
-			update backfill.run r set state = `+state+` from backfill.extractor e
-			where r.id = $1 and e.id = r.extractor_id returning e.name`, run).Scan(&queue)
+// changeRun sets the state to an expression, unless it is that already or one that
+// would be reached by it; a trigger refuses what is not allowed. Then the run's
+// batches follow, in transactions of their own: should that be interrupted, the sweep
+// goes on with it.
+func (s *Store) changeRun(ctx context.Context, run int64, c Change, state string, reached ...string) error {
+	err := s.as(ctx, c.Who, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `
+			update backfill.run set state = `+state+` where id = $1 and state <> `+state+` and state <> all ($2)`, run, reached)
 		var refused *pgconn.PgError
 		switch {
-		case errors.Is(err, pgx.ErrNoRows):
-			return ErrNoRun
 		case errors.As(err, &refused) && refused.Code == "55000":
 			return &RunStateError{Message: refused.Message, Hint: refused.Hint}
 		case err != nil:
 			return wrap("changing the run", err)
+		case tag.RowsAffected() == 0:
+			var exists bool
+			if err := tx.QueryRow(ctx, "select exists (select from backfill.run where id = $1)", run).Scan(&exists); err != nil {
+				return wrap("changing the run", err)
+			}
+			if !exists {
+				return ErrNoRun
+			}
 		}
-		if _, err := tx.Exec(ctx, "select backfill.try_wake(array[$2]), backfill.settle_run($1, $3)", run, queue, c.Force); err != nil {
+		if _, err := tx.Exec(ctx, "select backfill.settle_run($1, $2)", run, c.Force); err != nil {
 			return wrap("changing the run", err)
 		}
 		return nil
+	})
+	for moved := int64(1); moved > 0 && err == nil; {
+		if err = s.pool.QueryRow(ctx, "select backfill.follow_run($1)", run).Scan(&moved); err != nil {
+			err = wrap("changing the run's batches", err)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return s.as(ctx, c.Who, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `
+			select backfill.settle_run(r.id), backfill.try_wake(array[e.name])
+			from backfill.run r join backfill.extractor e on e.id = r.extractor_id where r.id = $1`, run); err != nil {
+			return wrap("changing the run", err)
+		}
+		return nil
+	})
+}
+
+// as runs f in a transaction whose changes to runs are on record as who's.
+func (s *Store) as(ctx context.Context, who string, f func(pgx.Tx) error) error {
+	return s.inTx(ctx, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "select set_config('backfill.who', $1, true)", who); err != nil {
+			return wrap("naming who asks", err)
+		}
+		return f(tx)
 	})
 }
 
@@ -78,19 +135,34 @@ type RetryFilter struct {
 
 // Retry puts failed captures, dead ones and those that wait for their next
 // attempt, into the queue at once, with all attempts before them. It returns
-// their number.
-func (s *Store) Retry(ctx context.Context, f RetryFilter) (int64, error) {
+// their number. They stay their runs', whose history says so and whose bounds hold
+// for them, but for those of a run that was cancelled or failed: nothing more is done
+// for that one.
+func (s *Store) Retry(ctx context.Context, who string, f RetryFilter) (int64, error) {
 	var n int64
-	err := s.inTx(ctx, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `
-			update backfill.extraction set state = 'retry', attempts = 0, next_attempt_at = now()
-			where state in ('dead', 'retry')
-			  and ($1 = 0 or run_id = $1) and ($2 = '' or outcome = $2) and ($3::bigint[] is null or capture_id = any ($3))`,
-			f.RunID, f.Outcome, f.IDs)
+	err := s.as(ctx, who, func(tx pgx.Tx) error {
+		err := tx.QueryRow(ctx, `
+			with picked as (
+				select x.capture_id, x.extractor_id, r.id as run_id, r.state in ('cancelling', 'cancelled', 'failed') as over
+				from backfill.extraction x left join backfill.run r on r.id = x.run_id
+				where x.state in ('dead', 'retry')
+				  and ($1 = 0 or x.run_id = $1) and ($2 = '' or x.outcome = $2) and ($3::bigint[] is null or x.capture_id = any ($3))
+				order by x.capture_id, x.extractor_id for update of x
+			), queued as (
+				update backfill.extraction x
+				set state = 'retry', attempts = 0, next_attempt_at = now(), run_id = case when not p.over then p.run_id end
+				from picked p where x.capture_id = p.capture_id and x.extractor_id = p.extractor_id
+			), noted as (
+				insert into backfill.run_event (run_id, who, from_state, to_state, reason)
+				select r.id, backfill.who(), r.state, r.state,
+				       format('%s of its failures are tried again%s', count(*), case when p.over then ', outside of it' else '' end)
+				from picked p join backfill.run r on r.id = p.run_id group by r.id, r.state, p.over
+			)
+			select count(*) from picked`, f.RunID, f.Outcome, f.IDs).Scan(&n)
 		if err != nil {
 			return wrap("retrying", err)
 		}
-		for n = tag.RowsAffected(); ; {
+		for {
 			var swept int64
 			if err := tx.QueryRow(ctx, "select backfill.sweep()").Scan(&swept); err != nil {
 				return wrap("retrying", err)
@@ -101,71 +173,4 @@ func (s *Store) Retry(ctx context.Context, f RetryFilter) (int64, error) {
 		}
 	})
 	return n, err
-}
-
-// TakenBack is what [Store.Undo] did.
-type TakenBack struct {
-	// Captures whose result was taken back, and Candidates that went with it.
-	Captures   int64 `json:"captures"`
-	Candidates int64 `json:"candidates"`
-	// Kept are candidates that stay: they were handed over, or are claimed.
-	Kept int64 `json:"kept"`
-}
-
-// Undo removes the candidates that a run has staged, except those that were handed
-// over or are claimed. Its captures stay done, with outcome undone, so that the
-// nightly does not redo them.
-func (s *Store) Undo(ctx context.Context, run int64) (TakenBack, error) {
-	var u TakenBack
-	err := s.inTx(ctx, func(tx pgx.Tx) error {
-		var extractor int16
-		err := tx.QueryRow(ctx, "select extractor_id from backfill.run where id = $1 for update", run).Scan(&extractor)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return ErrNoRun
-		}
-		if err != nil {
-			return wrap("undoing", err)
-		}
-		rows, err := tx.Query(ctx, `
-			select capture_id from backfill.extraction
-			where run_id = $1 and extractor_id = $2 and state = 'done' and outcome = 'staged'
-			order by capture_id for update`, run, extractor)
-		if err != nil {
-			return wrap("undoing", err)
-		}
-		captures, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-		if err != nil {
-			return wrap("undoing", err)
-		}
-		removed, err := deleteCandidates(ctx, tx, extractor, captures)
-		if err != nil {
-			return err
-		}
-		for _, n := range removed {
-			u.Candidates += int64(n)
-		}
-		// The closed batch carries the change to the net counts.
-		err = tx.QueryRow(ctx, `
-			with undone as (
-				update backfill.extraction x set outcome = 'undone', handoff_due = null, updated_at = now()
-				where x.extractor_id = $2 and x.capture_id = any ($3) and x.claimed_upto = 0
-				returning capture_id
-			), settled as (
-				update backfill.extraction x set updated_at = now(), handoff_due = case when x.claimed_upto > x.handed_upto then x.handoff_due end
-				where x.extractor_id = $2 and x.capture_id = any ($3) and x.claimed_upto > 0
-			), net as (
-				insert into backfill.batch (extractor_id, run_id, prio, state, due, finished_at, version, ids, captures, staged, candidates)
-				select $2, $1, 1, 'done', null, now(), e.version, '{}', 0, -(select count(*) from undone), -$4::integer
-				from backfill.extractor e where e.id = $2
-			)
-			select (select count(*) from undone),
-			       (select count(*) from backfill.staging s join backfill.extraction x using (capture_id, extractor_id)
-			        where s.extractor_id = $2 and s.capture_id = any ($3) and s.ord <= x.claimed_upto)`,
-			run, extractor, captures, u.Candidates).Scan(&u.Captures, &u.Kept)
-		if err != nil {
-			return wrap("undoing", err)
-		}
-		return nil
-	})
-	return u, err
 }

@@ -142,6 +142,8 @@ func TestPlanPaused(t *testing.T) {
 
 	b.exec("update backfill.run set state = 'planning' where id = $1", run)
 	require.Equal(t, []string{"plan"}, query[[]string](b, "select array_agg(kind) from river.river_job"), "the workers are to go on planning")
+	_, err = b.store.Sweep(t.Context())
+	require.NoError(t, err)
 	require.Len(t, b.claim(10), 9)
 	require.NoError(t, b.store.Plan(t.Context(), run))
 	require.Equal(t, int64(40), b.run(run).Total)

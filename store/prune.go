@@ -16,8 +16,7 @@ type Pruned struct {
 	// their entries in the entity index.
 	Captures   int64 `json:"captures" db:"captures"`
 	Candidates int64 `json:"candidates" db:"candidates"`
-	// Batches that were summed up: one row takes their place for each run, and one
-	// for each slot.
+	// Batches that were summed up: see [Store.Fold].
 	Batches int64 `json:"batches" db:"batches"`
 	// Waiting are candidates that nobody has taken over, Younger those that were
 	// taken over since.
@@ -34,7 +33,7 @@ func (s *Store) Prunable(ctx context.Context, age time.Duration) (Pruned, error)
 		       count(*) filter (where `+handedOver+` and x.handed_at >= now() - $1::interval) as younger,
 		       (select coalesce(sum(n), 0)::bigint
 		        from (select count(*) as n from backfill.batch b where `+foldable+`
-		              group by b.extractor_id, b.run_id, b.prio having count(*) > 1) f) as batches
+		              group by `+foldGroup+` having count(*) > 1) f) as batches
 		from backfill.staging s join backfill.extraction x using (capture_id, extractor_id)`, age)
 	if err != nil {
 		return Pruned{}, err
@@ -58,11 +57,9 @@ func (s *Store) Prune(ctx context.Context, age time.Duration) (Pruned, error) {
 				return done, err
 			}
 		}
-		n, err := s.fold(ctx, slot, age, true)
-		if err != nil {
-			return done, err
-		}
-		done.Batches += n
+	}
+	if done.Batches, err = s.fold(ctx, age, 2); err != nil {
+		return done, err
 	}
 	left, err := s.Prunable(ctx, age)
 	done.Waiting, done.Younger = left.Waiting, left.Younger
@@ -124,51 +121,58 @@ func (s *Store) pruneChunk(ctx context.Context, extractor int16, age time.Durati
 	return captures[len(captures)-1], len(captures) == pruneCaptures, nil
 }
 
-// foldable are closed batches older than $1 whose run, if they have one, has ended
-// as long ago.
-const foldable = `
-	b.due is null and b.finished_at < now() - $1::interval
-	and (b.run_id is null
-	     or exists (select from backfill.run r where r.id = b.run_id and r.finished_at < now() - $1::interval))`
+// foldable are closed batches that ended longer ago than $1.
+const foldable = "b.due is null and b.finished_at < now() - $1::interval"
 
-// Fold sums up a slot's closed batches that belong to no run and ended longer ago
-// than age: one row takes their place, and v_status stays as it is.
-func (s *Store) Fold(ctx context.Context, extractor int16, age time.Duration) error {
-	_, err := s.fold(ctx, extractor, age, false)
+// foldGroup is what batches have in common that are summed up: v_run tells retries
+// within a run, which are no further captures, and failures to replace.
+const foldGroup = "b.extractor_id, b.run_id, b.prio, b.mode, b.state"
+
+// Folding of what workers leave behind: the latest minutes stay as they are, which
+// tell the pace of a run, and so does what is not worth it.
+const (
+	foldAfter = 2 * time.Minute
+	foldFrom  = 1000 // batches
+)
+
+// Fold sums up closed batches, so that views need not read every one there ever was:
+// one row takes the place of a thousand or more that belong to the same run, or to
+// none. v_status and v_run stay as they are.
+func (s *Store) Fold(ctx context.Context) error {
+	_, err := s.fold(ctx, foldAfter, foldFrom)
 	return err
 }
 
-// fold also takes the batches of runs if asked to, for each run by itself: v_run
-// stays as it is too. It returns the number of batches that were summed up.
-func (s *Store) fold(ctx context.Context, extractor int16, age time.Duration, runs bool) (int64, error) {
+// fold sums up groups of at least so many batches that ended longer ago than age. It
+// returns the number of batches that were summed up.
+func (s *Store) fold(ctx context.Context, age time.Duration, from int) (int64, error) {
 	var folded int64
 	err := s.pool.QueryRow(ctx, `
 		with groups as materialized (
-			-- Retries within a run are no further captures: v_run tells them apart.
-			select b.run_id, b.prio from backfill.batch b
-			where b.extractor_id = $2 and ($3 or b.run_id is null) and `+foldable+`
-			group by b.run_id, b.prio having count(*) > 1
+			select `+foldGroup+` from backfill.batch b where `+foldable+` group by `+foldGroup+` having count(*) >= $2
 		), old as (
 			delete from backfill.batch b using groups g
-			where b.extractor_id = $2 and b.run_id is not distinct from g.run_id and b.prio = g.prio and `+foldable+`
+			where b.extractor_id = g.extractor_id and b.run_id is not distinct from g.run_id and b.prio = g.prio
+			  and b.mode = g.mode and b.state = g.state and `+foldable+`
 			returning b.*
 		), sums as (
-			select run_id, prio, jsonb_object_agg(key, n) as outcomes
-			from (select run_id, prio, key, sum(value::bigint) as n
-			      from old, jsonb_each_text(outcomes) group by run_id, prio, key) o
-			group by run_id, prio
+			select `+foldGroup+`, jsonb_object_agg(key, n) as outcomes
+			from (select `+foldGroup+`, o.key, sum(o.value::bigint) as n
+			      from old b, jsonb_each_text(b.outcomes) o group by `+foldGroup+`, o.key) b
+			group by `+foldGroup+`
 		), added as (
 			-- What was cancelled stays to do in the eyes of its run.
-			insert into backfill.batch (extractor_id, version, prio, run_id, state, due, created_at, started_at, finished_at, captures,
-			    batches, staged, empty, skipped, candidates, found, outcomes, ids)
-			select $2, max(o.version), o.prio, o.run_id, case when bool_and(o.state = 'done') then 'done' else 'cancelled' end,
-			    null, min(o.created_at), min(o.started_at), max(o.finished_at), sum(o.captures),
-			    sum(o.batches), sum(o.staged), sum(o.empty), sum(o.skipped), sum(o.candidates), sum(o.found),
-			    coalesce((select s.outcomes from sums s where s.run_id is not distinct from o.run_id and s.prio = o.prio), '{}'),
-			    coalesce(range_agg(o.ids) filter (where o.state <> 'done' and o.run_id is not null), '{}')
-			from old o group by o.run_id, o.prio
+			insert into backfill.batch (extractor_id, version, prio, mode, run_id, state, due, created_at, started_at, finished_at, lease_no,
+			    captures, batches, staged, empty, skipped, candidates, found, outcomes, ids)
+			select b.extractor_id, max(b.version), b.prio, b.mode, b.run_id, b.state, null, min(b.created_at), min(b.started_at), max(b.finished_at),
+			    sum(b.lease_no), sum(b.captures), sum(b.batches), sum(b.staged), sum(b.empty), sum(b.skipped), sum(b.candidates), sum(b.found),
+			    coalesce((select s.outcomes from sums s
+			              where (s.extractor_id, s.prio, s.mode, s.state) = (b.extractor_id, b.prio, b.mode, b.state)
+			                and s.run_id is not distinct from b.run_id), '{}'),
+			    coalesce(range_agg(b.ids) filter (where b.run_id is not null), '{}')
+			from old b group by `+foldGroup+`
 		)
-		select count(*) from old`, age, extractor, runs).Scan(&folded)
+		select count(*) from old`, age, from).Scan(&folded)
 	if err != nil {
 		return 0, wrap("summing up batches", err)
 	}

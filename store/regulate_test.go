@@ -127,6 +127,9 @@ func TestRegulate(t *testing.T) {
 	require.NotEmpty(t, func() string { r, _ := b.store.Regulate(ctx, Thresholds{SQL: "select true"}); return r }())
 	_, err = b.store.Regulate(ctx, Thresholds{})
 	require.NoError(t, err)
+	require.Empty(t, b.claim(10), "whoever looks at nothing releases nothing")
+	_, err = b.store.Regulate(ctx, Thresholds{SQL: "select false"})
+	require.NoError(t, err)
 	require.Len(t, b.claim(10), 4)
 }
 

@@ -92,7 +92,7 @@ func night(date time.Time) *time.Time {
 func (s *Store) Unfinished(ctx context.Context, extractor int16, version string) (int64, error) {
 	var n int64
 	err := s.pool.QueryRow(ctx, `
-		select coalesce(sum(backfill.size(b.ids)), 0)::bigint
+		select coalesce(sum(b.todo), 0)::bigint
 		from backfill.batch b
 		where b.extractor_id = $1 and b.version = $2
 		  and (b.state = 'leased'
@@ -160,9 +160,11 @@ type Run struct {
 // Finished reports whether the run has ended for good.
 func (r Run) Finished() bool { return r.FinishedAt != nil }
 
-// Stopped reports whether the run reached a bound of its settings: it goes on when
-// it is resumed.
-func (r Run) Stopped() bool { return r.State == "budget_exhausted" || r.State == "deadline_reached" }
+// Rests reports whether nothing more happens to the run unless somebody resumes it, if
+// that: it was paused, has reached a bound of its settings, or has ended.
+func (r Run) Rests() bool {
+	return r.Finished() || r.State == "paused" || r.State == "budget_exhausted" || r.State == "deadline_reached"
+}
 
 // Failed counts captures whose result is not a final one.
 func (r Run) Failed() int64 {

@@ -66,10 +66,7 @@ var ErrPlanned = errors.New("it is planned already: its batches keep their size"
 // change.
 func (s *Store) Set(ctx context.Context, run int64, who string, change func(*Settings)) (Settings, error) {
 	var set Settings
-	err := s.inTx(ctx, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "select set_config('backfill.who', $1, true)", who); err != nil {
-			return wrap("changing settings", err)
-		}
+	err := s.as(ctx, who, func(tx pgx.Tx) error {
 		var current []byte
 		var ended, planned bool
 		err := tx.QueryRow(ctx, `

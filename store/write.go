@@ -119,9 +119,7 @@ func fence(ctx context.Context, tx pgx.Tx, works []Work) (held []bool, now time.
 		leases[i] = w.Lease
 	}
 	ids, nos := split(leases)
-	rows, err := tx.Query(ctx, `
-		select b.id, now() from backfill.batch b join unnest($1::bigint[], $2::integer[]) l(id, no) on b.id = l.id
-		where b.lease_no = l.no and b.state = 'leased' order by b.id for update of b`, ids, nos)
+	rows, err := tx.Query(ctx, "select id, now() from "+ours+" b", ids, nos)
 	if err != nil {
 		return nil, now, wrap("fencing batches", err)
 	}
@@ -257,7 +255,6 @@ const closeBatch = `
 	    state = case when $4 then 'dead' when isempty(l.ids) then 'done' when $3 then 'pending' else 'leased' end,
 	    due = case when $4 or isempty(l.ids) then null
 	               when not $3 then b.due
-	               when ` + rests + ` then 'infinity'
 	               else now() end,
 	    finished_at = case when $4 or isempty(l.ids) then now() end,
 	    staged = b.staged + $5, empty = b.empty + $6, skipped = b.skipped + $7, candidates = b.candidates + $8, found = b.found + $9,

@@ -130,8 +130,8 @@ func TestNoSuchThing(t *testing.T) {
 	d.cli("status", "999", "--watch", "--json").fails(1, "no such run")
 	d.cli("show", "999").fails(1, "no such capture")
 	for _, no := range []string{"abc", "0", "-1", "99999999999999999999"} {
-		d.cli("show", "--", no).fails(1, `"`+no+`" is not the number of a capture`)
-		d.cli("status", "--", no).fails(1, `"`+no+`" is not the number of a run`)
+		d.cli("show", "--", no).fails(2, `"`+no+`" is not the number of a capture`)
+		d.cli("status", "--", no).fails(2, `"`+no+`" is not the number of a run`)
 	}
 	d.cli("show", "999", "--json").fails(1, "no such capture")
 }

@@ -168,9 +168,12 @@ func commands(line string) [][]string {
 			if strings.ContainsAny(word[:1], "#|<>&;") {
 				break
 			}
+			if word = strings.Trim(word, "[]"); word == "RUN" || word == "CAPTURE" {
+				word = "7"
+			}
 			var longer [][]string
 			for _, v := range variants {
-				for w := range strings.SplitSeq(strings.Trim(word, "[]"), "|") {
+				for w := range strings.SplitSeq(word, "|") {
 					longer = append(longer, append(slices.Clip(v), w))
 				}
 			}

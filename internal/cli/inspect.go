@@ -49,7 +49,7 @@ func (a *app) showCmd() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := number("capture", args[0])
 			if err != nil {
-				return err
+				return a.usage(cmd, err)
 			}
 			st, closePool, err := a.connect(cmd.Context(), 0)
 			if err != nil {

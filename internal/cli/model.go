@@ -143,7 +143,7 @@ func (a *app) costCmd() *cobra.Command {
 				for _, c := range all {
 					cost := "unknown"
 					if c.Cost != nil {
-						cost = fmt.Sprintf("$%.4f", *c.Cost)
+						cost = dollars(*c.Cost)
 					}
 					if c.Cost != nil && c.CallsWithoutCost > 0 {
 						cost += fmt.Sprintf(" + %s of unknown cost", plural(c.CallsWithoutCost, "call"))

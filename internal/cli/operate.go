@@ -58,7 +58,7 @@ func (a *app) changeCmd(use, short string, change func(*store.Store, context.Con
 func (a *app) withRun(cmd *cobra.Command, arg string, do func(context.Context, *store.Store, int64) error) error {
 	id, err := number("run", arg)
 	if err != nil {
-		return err
+		return a.usage(cmd, err)
 	}
 	st, closePool, err := a.connect(cmd.Context(), 0)
 	if err != nil {
@@ -75,7 +75,7 @@ func (a *app) undoCmd() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withRun(cmd, args[0], func(ctx context.Context, st *store.Store, id int64) error {
-				u, err := st.Undo(ctx, id)
+				u, err := st.Undo(ctx, id, osUser())
 				if err != nil {
 					return err
 				}
@@ -118,7 +118,7 @@ func (a *app) retryCmd() *cobra.Command {
 			}
 			if len(args) == 1 {
 				if f.RunID, err = number("run", args[0]); err != nil {
-					return err
+					return a.usage(cmd, err)
 				}
 			}
 			st, closePool, err := a.connect(cmd.Context(), 0)
@@ -131,7 +131,7 @@ func (a *app) retryCmd() *cobra.Command {
 					return err
 				}
 			}
-			n, err := st.Retry(cmd.Context(), f)
+			n, err := st.Retry(cmd.Context(), osUser(), f)
 			if err != nil {
 				return err
 			}

@@ -116,3 +116,11 @@ func plural[N int | int64](n N, one string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, one)
 }
+
+// dollars is an amount of US dollars, with fractions of a cent below one dollar.
+func dollars(amount float64) string {
+	if amount < 1 {
+		return fmt.Sprintf("$%.4f", amount)
+	}
+	return fmt.Sprintf("$%.2f", amount)
+}

@@ -55,6 +55,14 @@ func (p *progress) set(done, total int64) {
 	}
 }
 
+// say writes a line of its own.
+func (p *progress) say(line string) {
+	if p.bar != nil {
+		_ = p.bar.Clear()
+	}
+	fmt.Fprintln(p.w, line)
+}
+
 func (p *progress) done() {
 	if p.bar != nil {
 		_ = p.bar.Finish()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os/user"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -50,8 +51,8 @@ when it was stored. A date stands for the whole day in $BACKFILL_TIME_ZONE.
 --dry-run says what the run would take, replace and cost, and writes nothing; with
 --print it also shows the candidates of the first --limit captures.
 
-Exit status 1 if the run was cancelled, failed, or stopped at its --max-cost or
---deadline: "backfill resume" lets it go on from there.`,
+Exit status 1 if the run was cancelled, failed, was paused, or stopped at its
+--max-cost or --deadline: "backfill resume" lets it go on from there.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := noneEmpty(cmd, append(settingKeys(), "since", "until", "ids", "limit", "sample")...); err != nil {
@@ -71,7 +72,7 @@ Exit status 1 if the run was cancelled, failed, or stopped at its --max-cost or
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.extractor, "extractor", "heuristic", "whose results: heuristic or llm")
+	f.StringVar(&o.extractor, "extractor", "", "whose results: heuristic or llm (default heuristic, and with --nightly all that it looks after)")
 	f.StringVar(&o.reprocess, "reprocess", "missing", "missing, failed, stale or all")
 	f.StringVar(&o.since, "since", "", "only captures from this date or time (RFC 3339) on")
 	f.StringVar(&o.until, "until", "", "only captures up to and including this date, or before this time")
@@ -109,46 +110,80 @@ func (a *app) run(ctx context.Context, o runOptions, spec store.NewRun) error {
 	}
 	defer closePool()
 
-	extractor, err := st.Extractor(ctx, o.extractor)
+	extractors, err := whose(ctx, st, o)
 	if err != nil {
 		return err
 	}
-	spec.Extractor = extractor.ID
 	if err := a.checkIDs(ctx, st, spec.IDs); err != nil {
 		return err
 	}
-	if extractor.AsksModel() && spec.Settings.MaxCost > 0 {
+	var runs []int64
+	for _, x := range extractors {
+		spec.Extractor = x.ID
+		run, err := a.begin(ctx, o, st, cfg, x, spec)
+		if err != nil {
+			return err
+		}
+		if run != 0 {
+			runs = append(runs, run)
+		}
+	}
+	switch {
+	case o.local && len(runs) > 0:
+		return a.local(ctx, st, cfg, runs)
+	case o.wait:
+		return eachRun(runs, func(run int64) error { return a.follow(ctx, st, run) })
+	}
+	return nil
+}
+
+// whose are the extractors that the options name.
+func whose(ctx context.Context, st *store.Store, o runOptions) ([]store.Extractor, error) {
+	if o.nightly && o.extractor == "" {
+		return st.NightlySlots(ctx)
+	}
+	x, err := st.Extractor(ctx, cmp.Or(o.extractor, "heuristic"))
+	return []store.Extractor{x}, err
+}
+
+// eachRun goes on after a run that did not end well, and returns the worst that
+// happened: an error, or else that captures failed.
+func eachRun(runs []int64, end func(run int64) error) error {
+	var worst error
+	for _, run := range runs {
+		err := end(run)
+		if _, failures := errors.AsType[exit](worst); err != nil && (worst == nil || failures) {
+			worst = err
+		}
+	}
+	return worst
+}
+
+// begin plans a run of one extractor, unless it is to be looked at only: then the run
+// is 0.
+func (a *app) begin(ctx context.Context, o runOptions, st *store.Store, cfg jobs.Config, x store.Extractor, spec store.NewRun) (run int64, err error) {
+	if x.AsksModel() && spec.Settings.MaxCost > 0 {
 		switch {
 		case o.show:
-			return errors.New("--print asks the model outside of any run, so that --max-cost cannot bound it: --limit does")
+			return 0, errors.New("--print asks the model outside of any run, so that --max-cost cannot bound it: --limit does")
 		case a.cfg.LLM.Model != "" && a.cfg.LLM.Config().Unpriced():
-			return errors.New("--max-cost needs the price of the model: set BACKFILL_LLM_PRICES, here and for the workers")
+			return 0, errors.New("--max-cost needs the price of the model: set BACKFILL_LLM_PRICES, here and for the workers")
 		}
 	}
 	switch {
 	case o.show:
-		if err := a.preview(ctx, st, cfg, extractor, spec); err != nil {
-			return err
+		if err := a.preview(ctx, st, cfg, x, spec); err != nil {
+			return 0, err
 		}
 		fallthrough
 	case o.dry:
-		return a.dryRun(ctx, st, extractor, spec)
-	case extractor.AsksModel() && spec.Reprocess.Replaces() && !o.yes:
-		if err := a.confirmRun(ctx, st, extractor, spec); err != nil {
-			return err
+		return 0, a.dryRun(ctx, st, x, spec)
+	case x.AsksModel() && spec.Reprocess.Replaces() && !o.yes:
+		if err := a.confirmRun(ctx, st, x, spec); err != nil {
+			return 0, err
 		}
 	}
-	run, err := a.plan(ctx, st, o, spec)
-	if err != nil {
-		return err
-	}
-	switch {
-	case o.local:
-		return a.local(ctx, st, cfg, run)
-	case o.wait:
-		return a.follow(ctx, st, run)
-	}
-	return nil
+	return a.plan(ctx, st, o, spec)
 }
 
 // checkIDs says which of the given ids are no captures.
@@ -177,7 +212,7 @@ func (a *app) plan(ctx context.Context, st *store.Store, o runOptions, spec stor
 		if id, err = st.NightlyRun(ctx, spec); err != nil {
 			return 0, err
 		}
-		fmt.Fprintf(a.stderr, "this night's run was started already: it is run %d\n", id)
+		fmt.Fprintf(a.stderr, "this night's run was started already: it is run %d, with the settings it has\n", id)
 	}
 	if err != nil {
 		return 0, err
@@ -224,8 +259,8 @@ func osUser() string {
 	return ""
 }
 
-// local works the run, and whatever else is due, in this process.
-func (a *app) local(ctx context.Context, st *store.Store, cfg jobs.Config, run int64) error {
+// local works runs, and whatever else is due, in this process.
+func (a *app) local(ctx context.Context, st *store.Store, cfg jobs.Config, runs []int64) error {
 	cfg.Nightly = nil // this process is gone before the night
 	before, err := st.Status(ctx)
 	if err != nil {
@@ -246,7 +281,7 @@ func (a *app) local(ctx context.Context, st *store.Store, cfg jobs.Config, run i
 			}
 		}
 	}
-	return a.runEnd(ctx, st, run)
+	return eachRun(runs, func(run int64) error { return a.runEnd(ctx, st, run) })
 }
 
 // workUntilIdle drains everything that is due and waits for what is leased.
@@ -292,31 +327,38 @@ func (a *app) untilIdle(ctx context.Context, st *store.Store, cfg jobs.Config, b
 	}
 }
 
-// follow waits for a run that others work.
+// reasonEvery is how often a run that is waited for is asked what holds it up.
+const reasonEvery = 5 * time.Second
+
+// follow waits for a run that others work, until it ends or rests. What holds it up
+// meanwhile is said whenever that changes.
 func (a *app) follow(ctx context.Context, st *store.Store, id int64) error {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	bar := newProgress(a.stderr, "run "+strconv.FormatInt(id, 10), false)
 	defer bar.done()
-	warned := time.Now()
+	asked, told := time.Now(), ""
 	for {
 		run, err := st.Run(ctx, id)
 		if err != nil {
 			return err
 		}
-		if run.Finished() || run.Stopped() {
+		if run.Rests() {
 			bar.done()
 			return a.runEnd(ctx, st, id)
 		}
 		bar.set(run.Done, run.Total)
-		if time.Since(warned) > 15*time.Second && run.Done == 0 {
-			warned = time.Now()
-			h, err := st.Health(ctx)
+		if time.Since(asked) > reasonEvery {
+			asked = time.Now()
+			reason, _, err := stall(ctx, st, run)
 			if err != nil {
 				return err
 			}
-			if h.SeenWorker == nil || time.Since(*h.SeenWorker) > time.Minute {
-				fmt.Fprintln(a.stderr, "waiting for a worker: none has been seen for a minute; start `worker`, or use --local")
+			// Without the figures in it, which change all the time.
+			if kind := digits.ReplaceAllString(reason, "…"); kind != told {
+				if told = kind; reason != "" {
+					bar.say(fmt.Sprintf("run %d: %s", id, reason))
+				}
 			}
 		}
 		select {
@@ -326,6 +368,9 @@ func (a *app) follow(ctx context.Context, st *store.Store, id int64) error {
 		}
 	}
 }
+
+//nolint:gochecknoglobals // a constant
+var digits = regexp.MustCompile(`[0-9]+`)
 
 // runEnd says what a run came to.
 func (a *app) runEnd(ctx context.Context, st *store.Store, id int64) error {
@@ -344,7 +389,11 @@ func (a *app) runEnd(ctx context.Context, st *store.Store, id int64) error {
 			return err
 		}
 	} else {
-		fmt.Fprintf(a.stdout, "run %d: %s: %s, %s\n", run.ID, run.State, outcomes(run.Outcomes), plural(run.Candidates, "candidate"))
+		line := fmt.Sprintf("run %d: %s: %s, %s", run.ID, run.State, outcomes(run.Outcomes), plural(run.Candidates, "candidate"))
+		if run.Cost != nil {
+			line += ", " + dollars(*run.Cost)
+		}
+		fmt.Fprintln(a.stdout, line)
 	}
 	switch run.State {
 	case "cancelled":
@@ -353,11 +402,13 @@ func (a *app) runEnd(ctx context.Context, st *store.Store, id int64) error {
 		return fmt.Errorf("run %d failed: %v", id, deref(run.Error))
 	case "budget_exhausted":
 		return fmt.Errorf("run %d has spent its budget: `backfill set %d max-cost=…` raises it, then `backfill resume %d`", id, id, id)
+	case "paused":
+		return fmt.Errorf("run %d is paused: `backfill resume %d` lets it go on", id, id)
 	case "deadline_reached":
 		return fmt.Errorf("run %d has reached its deadline: `backfill set %d deadline=…` moves it, then `backfill resume %d`", id, id, id)
 	}
 	if !run.Finished() {
-		reason, err := stall(ctx, st, run, 0)
+		reason, _, err := stall(ctx, st, run)
 		if err != nil {
 			return err
 		}

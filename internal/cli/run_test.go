@@ -140,7 +140,7 @@ func TestRunNightly(t *testing.T) {
 	require.Contains(t, d.cli("run", "--nightly", "--local").ok().out, "run 1: succeeded: 3 staged")
 	r := d.cli("run", "--nightly", "--local")
 	require.Zero(t, r.code)
-	require.Equal(t, "this night's run was started already: it is run 1\n", r.err)
+	require.Equal(t, "this night's run was started already: it is run 1, with the settings it has\n", r.err)
 	require.Contains(t, r.out, "run 1: succeeded: 3 staged")
 	require.Equal(t, int64(1), query[int64](d, "select count(*) from backfill.run"))
 }

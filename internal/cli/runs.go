@@ -31,9 +31,13 @@ func (a *app) runsCmd() *cobra.Command {
 			if a.json {
 				return writeJSONLines(a, runs)
 			}
-			return table(a.stdout, "RUN KIND EXTRACTOR REPROCESS STATE DONE TOTAL FAILED CANDIDATES WHO CREATED FINISHED", func(row func(...any)) {
+			return table(a.stdout, "RUN KIND EXTRACTOR REPROCESS STATE DONE TOTAL FAILED CANDIDATES COST WHO CREATED FINISHED", func(row func(...any)) {
 				for _, r := range runs {
-					row(r.ID, r.Kind, r.Extractor, r.Reprocess, r.State, r.Done, r.Total, r.Failed(), r.Candidates, r.Who, when(&r.CreatedAt), when(r.FinishedAt))
+					cost := "-"
+					if r.Cost != nil {
+						cost = dollars(*r.Cost)
+					}
+					row(r.ID, r.Kind, r.Extractor, r.Reprocess, r.State, r.Done, r.Total, r.Failed(), r.Candidates, cost, r.Who, when(&r.CreatedAt), when(r.FinishedAt))
 				}
 			})
 		},
@@ -58,6 +62,9 @@ func (a *app) showRun(ctx context.Context, st *store.Store, id int64) error {
 	}
 	w := a.stdout
 	fmt.Fprintf(w, "run %d  %s  %s %s, %s first  %d/%d  %s\n", run.ID, run.State, run.Extractor, run.Reprocess, run.Order, run.Done, run.Total, outcomes(run.Outcomes))
+	if run.Cost != nil {
+		fmt.Fprintf(w, "cost: %s\n", dollars(*run.Cost))
+	}
 	fmt.Fprintf(w, "by %s, %s", oneLine(run.Who, 100), when(&run.CreatedAt))
 	if run.Why != nil {
 		fmt.Fprintf(w, ": %s", oneLine(*run.Why, 500))

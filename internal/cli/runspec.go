@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -82,7 +83,7 @@ func (a *app) runSpec(o runOptions) (store.NewRun, error) {
 	}
 	if o.nightly {
 		nightly := jobs.NightlyRun(0, now)
-		nightly.Who, nightly.Settings = spec.Who, spec.Settings
+		nightly.Who, nightly.Why, nightly.Settings = spec.Who, cmp.Or(spec.Why, nightly.Why), spec.Settings
 		return nightly, nil
 	}
 	return spec, nil

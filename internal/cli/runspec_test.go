@@ -164,7 +164,7 @@ func TestSet(t *testing.T) {
 	}}, set)
 	d.cli("set", "1", "batch-size=1").fails(1, "run 1: it is planned already")
 	d.cli("set", "9", "concurrency=1").fails(1, "there is no such run")
-	d.cli("set", "one", "concurrency=1").fails(1, "not the number of a run")
+	d.cli("set", "one", "concurrency=1").fails(2, "not the number of a run")
 
 	story := d.cli("runs", "1").ok().out
 	requirePlain(t, story)
@@ -202,7 +202,7 @@ func TestRunStops(t *testing.T) {
 				return query[bool](d, "select exists (select from backfill.run where state = 'running')")
 			}, 20*time.Second, 10*time.Millisecond)
 			d.exec("update backfill.run set state = $1, error = case $1 when 'failed' then 'too much went wrong' end", state)
-			d.exec("select backfill.settle_run(1)")
+			d.exec("select backfill.sweep()")
 			r := <-ended
 			require.Equal(t, 1, r.code, r.err)
 			require.Contains(t, r.err, says)

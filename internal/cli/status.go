@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -29,7 +28,7 @@ func (a *app) statusCmd() *cobra.Command {
 			if len(args) == 1 {
 				run, err := number("run", args[0])
 				if err != nil {
-					return err
+					return a.usage(cmd, err)
 				}
 				show = (&runWatch{app: a, id: run}).show
 			}
@@ -104,16 +103,11 @@ func (w *runWatch) show(ctx context.Context, st *store.Store) (end bool, err err
 	if err != nil {
 		return false, err
 	}
-	eta := w.pace(run)
-	if run.State != "running" && run.State != "planning" {
-		w.rate, eta = 0, 0 // it rests
+	reason, recent, err := stall(ctx, st, run)
+	if err != nil {
+		return false, err
 	}
-	reason := ""
-	if !run.Finished() {
-		if reason, err = stall(ctx, st, run, w.rate); err != nil {
-			return false, err
-		}
-	}
+	eta := w.pace(run, recent)
 	if w.app.json {
 		var seconds *int64
 		if eta > 0 {
@@ -126,16 +120,22 @@ func (w *runWatch) show(ctx context.Context, st *store.Store) (end bool, err err
 		})
 	}
 	line := fmt.Sprintf("run %d  %s  %d/%d", run.ID, run.State, run.Done, run.Total)
-	if run.Total > 0 {
+	switch {
+	case run.PlannedAt == nil:
+		line += " so far"
+	case run.Total > 0:
 		line += fmt.Sprintf(" (%.1f%%)", 100*float64(run.Done)/float64(run.Total))
 	}
-	if w.rate > 0 && !run.Finished() {
-		line += fmt.Sprintf("  %.0f/s", w.rate)
+	if w.rate >= 0.01 {
+		line += fmt.Sprintf("  %.3g/s", w.rate)
 	}
 	if eta > 0 {
 		line += "  ETA " + eta.Round(time.Second).String()
 	}
 	line += "  " + outcomes(run.Outcomes)
+	if run.Cost != nil {
+		line += "  " + dollars(*run.Cost)
+	}
 	if reason != "" {
 		line += "  — " + reason
 	}
@@ -144,66 +144,68 @@ func (w *runWatch) show(ctx context.Context, st *store.Store) (end bool, err err
 }
 
 // pace updates the rate and returns the time left; 0 when that is anybody's guess:
-// below one per cent, or at rest.
-func (w *runWatch) pace(run store.Run) time.Duration {
+// below one per cent, or at rest. The first look goes by what the run did in the last
+// minute.
+func (w *runWatch) pace(run store.Run, recent float64) time.Duration {
 	now := time.Now()
 	if w.at.IsZero() {
-		// The first look has only the average since the start to go by.
-		if s := now.Sub(run.CreatedAt).Seconds(); s > 0 && !run.Finished() {
-			w.rate = float64(run.Done) / s
-		}
+		w.rate = recent
 	} else {
 		current := float64(run.Done-w.done) / now.Sub(w.at).Seconds()
 		w.rate = 0.7*w.rate + 0.3*current
-		if w.rate < 0.01 {
-			w.rate = 0
-		}
+	}
+	if run.State != "running" && run.State != "planning" {
+		w.rate = 0 // it rests
 	}
 	w.at, w.done = now, run.Done
-	if run.Finished() || w.rate == 0 || run.Done*100 < run.Total {
+	if w.rate < 0.01 || run.PlannedAt == nil || run.Done*100 < run.Total {
 		return 0
 	}
 	return time.Duration(float64(run.Total-run.Done) / w.rate * float64(time.Second))
 }
 
-// stall says why a run is not moving, or why nothing of it is in hand.
-func stall(ctx context.Context, st *store.Store, run store.Run, rate float64) (string, error) {
-	if run.State != "running" && run.State != "planning" {
-		switch run.State {
-		case "pausing", "paused", "cancelling", "cancelled":
-			return whoAsked(ctx, st, run)
-		}
-		return cmp.Or(orZero(run.Error), run.State), nil
+// workerGone is how long a worker may be silent: the sweep alone is a job every ten
+// seconds.
+const workerGone = 30 * time.Second
+
+// stall says why a run is not moving, or why nothing of it is in hand, and how many
+// captures a second it did in the last minute.
+func stall(ctx context.Context, st *store.Store, run store.Run) (reason string, rate float64, err error) {
+	switch run.State {
+	case "planning", "running":
+	case "pausing", "paused", "cancelling", "cancelled":
+		reason, err = whoAsked(ctx, st, run)
+		return reason, 0, err
+	default:
+		return orZero(run.Error), 0, nil
 	}
 	b, err := st.Blocked(ctx, run.ID)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	switch {
 	case b.Working:
-		return "", nil
+		return "", b.Rate, nil
 	case b.StopReason != nil:
-		return fmt.Sprintf("%s is stopped: %s → %s", run.Extractor, *b.StopReason, deref(b.StopFix)), nil
+		return fmt.Sprintf("%s is stopped: %s → %s", run.Extractor, *b.StopReason, deref(b.StopFix)), b.Rate, nil
 	case b.Hold != nil:
-		return "held: " + *b.Hold, nil
-	case b.Error != nil:
-		return fmt.Sprintf("%s; again in %s", *b.Error, b.Again.Round(time.Second)), nil
-	case rate > 0:
-		return "", nil
+		return "held: " + *b.Hold, b.Rate, nil
 	}
 	h, err := st.Health(ctx)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	switch {
 	case h.SeenWorker == nil:
-		return "waiting for a worker: none has been seen", nil
-	case time.Since(*h.SeenWorker) > time.Minute:
-		return fmt.Sprintf("waiting for a worker: none seen for %s", time.Since(*h.SeenWorker).Round(time.Second)), nil
+		reason = "waiting for a worker: none has been seen"
+	case time.Since(*h.SeenWorker) > workerGone:
+		reason = fmt.Sprintf("waiting for a worker: none seen for %s", time.Since(*h.SeenWorker).Round(time.Second))
+	case b.Error != nil:
+		reason = fmt.Sprintf("%s; again in %s", *b.Error, b.Again.Round(time.Second))
 	case h.OtherVersion > 0:
-		return "waiting for a worker of this version: restart the workers after `backfill migrate up`", nil
+		reason = "waiting for a worker of this version: restart the workers after `backfill migrate up`"
 	}
-	return "", nil
+	return reason, b.Rate, nil
 }
 
 // whoAsked is "paused by ines".

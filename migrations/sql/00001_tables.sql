@@ -102,12 +102,20 @@ create table backfill.run (
     constraint run_nightly_key unique (local_date, kind, extractor_id)
 );
 
+-- Number of captures in a set of ranges.
+create function backfill.size(ids int8multirange) returns bigint
+    language sql immutable strict parallel safe
+return (select coalesce(sum(upper(r) - lower(r)), 0)::bigint from unnest(ids) r);
+
+-- Views run functions as whoever reads them.
+grant execute on function backfill.size to public;
+
 -- The unit of work and the queue: these captures, for this extractor, due then.
 create table backfill.batch (
     id           bigint generated always as identity primary key,
     created_at   timestamptz not null default now(),
-    -- null: closed. Pending: run after. Leased: end of the lease. Infinity: its
-    -- run is not running.
+    -- null: closed. Pending: run after. Leased: end of the lease. Infinity: parked,
+    -- for its run rests.
     due          timestamptz default now(),
     started_at   timestamptz,
     finished_at  timestamptz,
@@ -119,6 +127,8 @@ create table backfill.batch (
     -- Claims without progress.
     attempts     integer not null default 0,
     captures     integer not null,
+    -- Captures still to do. Views sum it over tens of thousands of open batches.
+    todo         integer generated always as (backfill.size(ids)) stored,
     -- The batches it stands for: more than one after old ones were summed up.
     batches      integer not null default 1,
     -- Net change to the ledger's done rows and to staging; v_status sums them.
@@ -148,6 +158,7 @@ create table backfill.batch (
 -- Claims touch open rows only, however many closed ones there are.
 create index batch_open on backfill.batch (extractor_id, prio, due, id) where due is not null;
 create index batch_run on backfill.batch (run_id) where run_id is not null;
+create index batch_leased on backfill.batch (run_id) where state = 'leased';
 
 -- Why no backfill is claimed at the moment: the database is not well. Live turns and
 -- retries go on. Whoever put it there looks again every ten seconds, so that one
@@ -239,7 +250,7 @@ create table backfill.llm_call (
 );
 create index llm_call_capture on backfill.llm_call (capture_id);
 create index llm_call_started on backfill.llm_call (started_at);
-create index llm_call_run on backfill.llm_call (run_id) where run_id is not null;
+create index llm_call_run on backfill.llm_call (run_id) include (cost_microusd) where run_id is not null;
 
 -- What calls have used of an endpoint's day or of a run. A call reserves what it may
 -- cost before it is made and settles it afterwards, so that all processes together
@@ -296,6 +307,7 @@ drop sequence backfill.claim_seq;
 drop table backfill.extraction;
 drop table backfill.hold;
 drop table backfill.batch;
+drop function backfill.size;
 drop table backfill.run;
 drop table backfill.intake;
 drop table backfill.extractor_version;

@@ -2,18 +2,11 @@
 --
 -- Whoever changes run.state, a worker, the CLI or a person in psql, goes through
 -- the same triggers: a run that is to be planned is announced to the workers, a
--- change of state must be in run_edge, the run's batches follow it, and it is
--- logged, as is a change of the settings.
+-- change of state must be in run_edge, and it is logged, as is a change of the
+-- settings. The state alone says whether a batch may be worked; the run's batches
+-- follow it afterwards, in short transactions, however many they are.
 
 -- +goose Up
-
--- Number of captures in a set of ranges.
-create function backfill.size(ids int8multirange) returns bigint
-    language sql immutable strict parallel safe
-return (select coalesce(sum(upper(r) - lower(r)), 0)::bigint from unnest(ids) r);
-
--- Views run functions as whoever reads them.
-grant execute on function backfill.size to public;
 
 -- Where a capture falls in [0, 1), the same every time and everywhere: a sample
 -- takes those below its share, so a smaller sample is a part of a larger one.
@@ -101,7 +94,7 @@ end $$;
 create trigger run_created after insert on backfill.run
     for each row when (new.state = 'planning') execute function backfill.run_created();
 
--- run_changed enforces run_edge and makes the batches follow.
+-- run_changed enforces run_edge.
 -- +goose StatementBegin
 create function backfill.run_changed() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -124,17 +117,9 @@ begin
     if new.state in ('planning', 'running') then
         new.error := null; -- what stopped it before
     end if;
-    case
-        when new.state in ('planning', 'running') then
-            update backfill.batch set due = now() where run_id = new.id and state = 'pending' and due = 'infinity';
-            if new.state = 'planning' then
-                perform backfill.wake_planner();
-            end if;
-        when new.state in ('cancelling', 'failed') then
-            perform backfill.drop_batches(new.id);
-        else
-            update backfill.batch set due = 'infinity' where run_id = new.id and state = 'pending';
-    end case;
+    if new.state = 'planning' then
+        perform backfill.wake_planner();
+    end if;
     return new;
 end $$;
 -- +goose StatementEnd
@@ -157,29 +142,63 @@ end $$;
 create trigger run_set after update of settings on backfill.run
     for each row when (old.settings is distinct from new.settings) execute function backfill.run_set();
 
--- drop_batches closes a run's pending batches without a result: a later run over
--- what is missing finds their captures. What the run found dead is dead again, and
--- what it had entered and not answered is not on record any more, or the sweep would
--- go on with what was cancelled. Retries that were queued go back to waiting for
--- their turn.
+-- follow_run makes a run's pending batches follow its state, ten thousand at most and
+-- those that nobody has locked, and returns how many there were; it is called until
+-- there are none. No claim goes by what it does:
+--
+--   - those of a run that rests are parked, due never, so that claims need not pass
+--     them on their way; they are due again when it goes on;
+--   - those of a run that ends before it is done are closed without a result: a later
+--     run over what is missing finds their captures. What the run found dead is dead
+--     again, and what it had entered and not answered is not on record any more.
 -- +goose StatementBegin
-create function backfill.drop_batches(p_run bigint) returns void
-    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+create function backfill.follow_run(p_run bigint) returns bigint
+    language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off as $$
+declare
+    v_state text;
+    v_ids   bigint[];
+    v_moved bigint;
 begin
-    with dropped as (
-        update backfill.batch set state = 'cancelled', due = null, finished_at = now()
-        where run_id = p_run and state = 'pending'
-        returning extractor_id, prio, ids
-    ), captures as (
-        select d.extractor_id, d.prio, c as id from dropped d, unnest(d.ids) r, generate_series(lower(r), upper(r) - 1) c
-    ), forgotten as (
-        delete from backfill.extraction x using captures c
-        where x.capture_id = c.id and x.extractor_id = c.extractor_id and x.state = 'queued' and x.outcome is null
-    )
-    update backfill.extraction x
-    set state = case c.prio when 1 then 'retry' else 'dead' end, next_attempt_at = case c.prio when 1 then now() end
-    from captures c
-    where x.capture_id = c.id and x.extractor_id = c.extractor_id and x.state = 'queued' and x.outcome is not null;
+    -- Locked, or batches were parked while the run is resumed.
+    select state into v_state from backfill.run where id = p_run for share;
+    if v_state in ('cancelling', 'cancelled', 'failed') then
+        select array_agg(id) into v_ids from (
+            select id, sum(captures) over (order by id) - captures as before from (
+                select id, captures from backfill.batch
+                where run_id = p_run and due is not null and (state = 'pending' or v_state <> 'cancelling' and due <= now())
+                order by id limit 10000) b) b
+        where before < 100000;
+        with dropped as (
+            update backfill.batch b set state = 'cancelled', due = null, finished_at = now()
+            from (select id from backfill.batch
+                  where id = any (v_ids) and due is not null and (state = 'pending' or v_state <> 'cancelling' and due <= now())
+                  order by id for update skip locked) l
+            where b.id = l.id
+            returning b.extractor_id, b.ids
+        ), captures as (
+            select d.extractor_id, c as id from dropped d, unnest(d.ids) r, generate_series(lower(r), upper(r) - 1) c
+        ), forgotten as (
+            delete from backfill.extraction x using captures c
+            where x.capture_id = c.id and x.extractor_id = c.extractor_id and x.state = 'queued' and x.outcome is null
+        ), given_up as (
+            update backfill.extraction x set state = 'dead', next_attempt_at = null
+            from captures c
+            where x.capture_id = c.id and x.extractor_id = c.extractor_id and x.state = 'queued' and x.outcome is not null
+        )
+        select count(*) into v_moved from dropped;
+    else
+        with moved as (
+            update backfill.batch b set due = case when l.due = 'infinity' then now() else 'infinity' end
+            from (select id, due from backfill.batch
+                  where run_id = p_run and state = 'pending'
+                    and (due = 'infinity') = (v_state not in ('pausing', 'paused', 'budget_exhausted', 'deadline_reached'))
+                  order by id limit 10000 for update skip locked) l
+            where b.id = l.id
+            returning b.id
+        )
+        select count(*) into v_moved from moved;
+    end if;
+    return v_moved;
 end $$;
 -- +goose StatementEnd
 
@@ -212,18 +231,19 @@ end $$;
 
 -- settle_run moves a run on that has come to rest: running without an open batch
 -- it has ended (a capture that waits for its next attempt does not hold it up);
--- pausing or cancelling without a leased one it has paused or is cancelled. Says
--- whether anything changed. The run row is locked first: a planner that adds
--- batches holds it.
+-- pausing without a leased one it has paused, cancelling without an open one it is
+-- cancelled. Says whether anything changed. The run row is locked first: a planner
+-- that adds batches holds it.
 --
 -- Leases that ran out do not count. With p_force, for a run that is pausing or
 -- cancelling, those that did not are taken away as well. Should their worker be
 -- alive after all, its fence refuses the result, and what it did is done again.
 -- +goose StatementBegin
 create function backfill.settle_run(p_run bigint, p_force boolean default false) returns boolean
-    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+    language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off as $$
 declare
     v_state   text;
+    v_slot    smallint;
     v_workers text;
 begin
     if backfill.fail_run(p_run) then
@@ -233,17 +253,19 @@ begin
         return false;
     end if;
     if p_force then
-        select state into v_state from backfill.run where id = p_run for update;
+        select state, extractor_id into v_state, v_slot from backfill.run where id = p_run for update;
     else
-        select state into v_state from backfill.run where id = p_run for update skip locked;
+        select state, extractor_id into v_state, v_slot from backfill.run where id = p_run for update skip locked;
     end if;
     if v_state in ('pausing', 'cancelling') then
+        -- A claim that is under way has not seen the state; those after it do.
+        perform pg_advisory_xact_lock(hashtextextended('backfill claims', v_slot));
         -- A worker that vanished does not hold the run up. Its attempt counts: the
         -- capture in hand may be the reason.
         with taken as (
             update backfill.batch b set state = 'pending', due = 'infinity', lease_no = b.lease_no + 1
             from (select id, due > now() as held from backfill.batch
-                  where run_id = p_run and state = 'leased' and (p_force or due <= now()) for update) l
+                  where run_id = p_run and state = 'leased' and (p_force or due <= now()) order by id for update) l
             where b.id = l.id
             returning b.worker, l.held
         )
@@ -252,21 +274,11 @@ begin
             insert into backfill.run_event (run_id, who, from_state, to_state, reason)
             values (p_run, backfill.who(), v_state, v_state, 'leases were taken from ' || v_workers);
         end if;
-        if exists (select from backfill.batch b where b.run_id = p_run and b.state = 'leased') then
+        if exists (select from backfill.batch b where b.run_id = p_run and (b.state = 'leased' or b.due is not null and v_state = 'cancelling')) then
             return false;
-        end if;
-        if v_state = 'cancelling' then
-            perform backfill.drop_batches(p_run);
         end if;
         update backfill.run set state = case v_state when 'pausing' then 'paused' else 'cancelled' end where id = p_run;
         return true;
-    end if;
-    if v_state in ('failed', 'cancelled', 'succeeded', 'finished_with_errors') then
-        -- What was in hand when it ended is not taken up again.
-        update backfill.batch set state = 'pending', due = 'infinity'
-        where run_id = p_run and state = 'leased' and due <= now();
-        perform backfill.drop_batches(p_run);
-        return false;
     end if;
     if v_state is distinct from 'running'
        or exists (select from backfill.batch b where b.run_id = p_run and b.due is not null) then
@@ -286,14 +298,14 @@ end $$;
 -- +goose StatementEnd
 
 revoke execute on function backfill.draw, backfill.who, backfill.wake_planner, backfill.run_created, backfill.run_changed,
-    backfill.run_set, backfill.drop_batches, backfill.fail_run, backfill.settle_run from public;
+    backfill.run_set, backfill.follow_run, backfill.fail_run, backfill.settle_run from public;
 
 -- +goose Down
 drop trigger run_set on backfill.run;
 drop trigger run_changed on backfill.run;
 drop trigger run_created on backfill.run;
-drop function backfill.settle_run, backfill.fail_run, backfill.drop_batches, backfill.run_set, backfill.run_changed, backfill.run_created,
+drop function backfill.settle_run, backfill.fail_run, backfill.follow_run, backfill.run_set, backfill.run_changed, backfill.run_created,
     backfill.wake_planner, backfill.who;
 drop table backfill.run_event;
 drop table backfill.run_edge;
-drop function backfill.draw, backfill.size;
+drop function backfill.draw;

@@ -14,8 +14,10 @@ select b.*
 from backfill.batch b
 where (b.run_id is null
        or exists (select from backfill.run r
-                  where r.id = b.run_id and r.state in ('planning', 'running')
-                    and coalesce((r.settings->>'deadline')::timestamptz, 'infinity') > now()))
+                  where r.id = b.run_id
+                    and (r.state in ('planning', 'running') and coalesce((r.settings->>'deadline')::timestamptz, 'infinity') > now()
+                         -- What it left behind for another attempt.
+                         or r.state in ('succeeded', 'finished_with_errors'))))
   and exists (select from backfill.extractor e where e.id = b.extractor_id and e.stopped_at is null);
 comment on view backfill.workable_batch is 'Batches whose run and extractor let them be worked.';
 
@@ -47,7 +49,9 @@ begin
         with moved as (
             update backfill.extractor set version = p_version where id = v_id
         )
-        update backfill.batch set version = p_version where extractor_id = v_id and due is not null;
+        update backfill.batch b set version = p_version
+        from (select id from backfill.batch where extractor_id = v_id and due is not null order by id for update) l
+        where b.id = l.id;
     end if;
     return (select version from backfill.extractor where id = v_id);
 end $$;
@@ -272,9 +276,9 @@ end $$;
 create trigger intake_truncated before truncate on backfill.intake
     for each statement execute function backfill.intake_truncated();
 
--- sweep puts failed captures whose time has come back into the queue, moves runs
--- on that have come to rest or to their deadline, has stopped slots probed, and wakes every queue with work that is due. Returns
--- the number of captures that are retried.
+-- sweep puts failed captures whose time has come back into the queue, moves runs on
+-- that have come to rest or to their deadline, has stopped slots probed, and wakes
+-- every queue with work that is due. Returns the number of captures that are retried.
 -- +goose StatementBegin
 create function backfill.sweep() returns bigint
     language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off as $$
@@ -282,6 +286,11 @@ declare
     v_retried bigint;
     v_queue   text;
 begin
+    -- What was cancelled is not tried again by itself.
+    update backfill.extraction x set state = 'dead', next_attempt_at = null
+    from backfill.run r
+    where x.state = 'retry' and r.id = x.run_id and r.state in ('cancelling', 'cancelled', 'failed');
+
     with due as (
         select x.capture_id, x.extractor_id
         from backfill.extraction x
@@ -293,31 +302,30 @@ begin
         from due where x.capture_id = due.capture_id and x.extractor_id = due.extractor_id
         returning x.capture_id, x.extractor_id, x.run_id
     ), numbered as (
-        -- A run that has ended does not get its failures back.
-        select f.capture_id, e.id as extractor_id, e.version, r.id as run_id,
-               r.state in ('planning', 'running') as running,
-               (row_number() over (partition by e.id, r.id order by f.capture_id) - 1) / e.batch_size as chunk
+        -- They stay their run's, also when it has ended: its bounds hold for them, and
+        -- what they cost is on its account.
+        select f.capture_id, e.id as extractor_id, e.version, f.run_id,
+               (row_number() over (partition by e.id, f.run_id order by f.capture_id) - 1) / e.batch_size as chunk
         from flipped f
         join backfill.extractor e on e.id = f.extractor_id
-        left join backfill.run r on r.id = f.run_id and r.finished_at is null
     ), queued as (
-        insert into backfill.batch (extractor_id, version, prio, mode, run_id, due, ids, captures)
-        select extractor_id, version, 1, 'missing', run_id,
-               case when run_id is null or running then now() else 'infinity' end,
-               range_agg(int8range(capture_id, capture_id, '[]')), count(*)
-        from numbered group by extractor_id, version, run_id, running, chunk
+        insert into backfill.batch (extractor_id, version, prio, mode, run_id, ids, captures)
+        select extractor_id, version, 1, 'missing', run_id, range_agg(int8range(capture_id, capture_id, '[]')), count(*)
+        from numbered group by extractor_id, version, run_id, chunk
         returning captures
     )
     select coalesce(sum(captures), 0) into v_retried from queued;
 
     -- An insert that was under way while a version was registered did not see it.
-    update backfill.batch b set version = e.version
-    from backfill.extractor e
-    where e.id = b.extractor_id and b.due is not null and b.version <> e.version and (b.state = 'pending' or b.due <= now());
+    update backfill.batch b set version = l.version
+    from (select b.id, e.version from backfill.batch b join backfill.extractor e on e.id = b.extractor_id
+          where b.due is not null and b.version <> e.version and (b.state = 'pending' or b.due <= now())
+          order by b.id for update of b skip locked) l
+    where b.id = l.id;
 
     update backfill.run set state = 'deadline_reached'
     where state in ('planning', 'running') and (settings->>'deadline')::timestamptz <= now();
-    perform backfill.settle_run(r.id) from backfill.run r
+    perform backfill.follow_run(r.id), backfill.settle_run(r.id) from backfill.run r
     where r.finished_at is null
        or r.id in (select b.run_id from backfill.batch b where b.due is not null and b.run_id is not null);
 

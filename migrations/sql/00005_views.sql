@@ -19,12 +19,15 @@ cross join lateral (
            coalesce(sum(b.empty), 0)::bigint as empty,
            coalesce(sum(b.skipped), 0)::bigint as skipped,
            coalesce(sum(b.candidates), 0)::bigint as candidates,
-           coalesce(sum(backfill.size(b.ids)) filter (where b.due is not null and b.mode = 'missing'), 0)::bigint as first_time,
-           coalesce(sum(backfill.size(b.ids)) filter (where b.state = 'pending' and b.due < 'infinity'), 0)::bigint as pending,
-           coalesce(sum(backfill.size(b.ids)) filter (where b.state = 'leased'), 0)::bigint as leased,
-           coalesce(sum(backfill.size(b.ids)) filter (where b.due = 'infinity'), 0)::bigint as held,
-           min(b.created_at) filter (where b.due < 'infinity') as oldest_due
-    from backfill.batch b where b.extractor_id = e.id
+           coalesce(sum(b.todo) filter (where b.due is not null and b.mode = 'missing'), 0)::bigint as first_time,
+           coalesce(sum(b.todo) filter (where b.state = 'pending' and not b.rests), 0)::bigint as pending,
+           coalesce(sum(b.todo) filter (where b.state = 'leased'), 0)::bigint as leased,
+           coalesce(sum(b.todo) filter (where b.state = 'pending' and b.rests), 0)::bigint as held,
+           min(b.created_at) filter (where b.due is not null and not b.rests) as oldest_due
+    from (select b.*, b.due is not null and coalesce(b.run_id in (
+              select r.id from backfill.run r
+              where r.state in ('pausing', 'paused', 'budget_exhausted', 'deadline_reached', 'cancelling', 'failed')), false) as rests
+          from backfill.batch b where b.extractor_id = e.id) b
 ) b
 cross join lateral (
     select count(*) filter (where x.state = 'retry') as retry,
@@ -63,7 +66,7 @@ select r.id as run, r.kind, e.name as extractor, r.reprocess, r.state, r.who, r.
        (select coalesce(jsonb_object_agg(o.outcome, o.n), '{}')
         from (select k.key as outcome, sum(k.value::bigint) as n
               from backfill.batch o, jsonb_each_text(o.outcomes) k
-              where o.run_id = r.id group by k.key) o) as outcomes,
+              where o.run_id = r.id and o.outcomes <> '{}' group by k.key) o) as outcomes,
        (select sum(c.cost_microusd) / 1e6 from backfill.llm_call c where c.run_id = r.id) as cost,
        r.created_at, r.planned_at, r.finished_at, r.error, r.sort, r.filter, cardinality(r.ids) as ids, r.settings
 from backfill.run r
@@ -72,7 +75,7 @@ cross join lateral (
     -- Retries within the run (prio 1) are no further captures.
     select coalesce(sum(b.batches) filter (where b.prio = 2), 0)::bigint as batches, count(*) filter (where b.due is not null) as open_batches,
            coalesce(sum(b.captures) filter (where b.prio = 2), 0)::bigint as captures,
-           coalesce(sum(backfill.size(b.ids)) filter (where b.prio = 2 and b.state <> 'done'), 0)::bigint as todo,
+           coalesce(sum(b.todo) filter (where b.prio = 2), 0)::bigint as todo,
            coalesce(sum(b.found), 0)::bigint as candidates
     from backfill.batch b where b.run_id = r.id
 ) b;
@@ -94,7 +97,7 @@ where r.kind = 'nightly';
 -- What is still to do, and who holds it. due is null while its run is not running.
 create view backfill.v_batch as
 select b.id as batch, e.name as extractor, b.version, b.state, b.mode, b.prio, b.run_id as run,
-       backfill.size(b.ids) as captures, b.attempts, b.worker, b.error, nullif(b.due, 'infinity') as due,
+       b.todo as captures, b.attempts, b.worker, b.error, nullif(b.due, 'infinity') as due,
        b.created_at, b.started_at, b.ids
 from backfill.batch b
 join backfill.extractor e on e.id = b.extractor_id
