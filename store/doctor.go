@@ -30,12 +30,14 @@ type Health struct {
 	FailedJobs int64 `db:"failed_jobs"`
 }
 
+const seenWorker = `greatest((select max(attempted_at) from river.river_job),
+	(select max(elected_at) from river.river_leader where expires_at > now()))`
+
 // Health reads it.
 func (s *Store) Health(ctx context.Context) (Health, error) {
 	h, err := collect[Health](ctx, s, "examining the database", `
 		select current_setting('server_version_num')::integer as server_version,
-		    greatest((select max(attempted_at) from river.river_job),
-		             (select max(elected_at) from river.river_leader where expires_at > now())) as seen_worker,
+		    `+seenWorker+` as seen_worker,
 		    coalesce((select sum(todo) from backfill.due_batch), 0)::bigint as due,
 		    coalesce((select now() - min(due) from backfill.due_batch), interval '0') as due_for,
 		    coalesce((select sum(b.todo) from backfill.batch b join backfill.extractor e on e.id = b.extractor_id

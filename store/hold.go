@@ -105,6 +105,13 @@ type Blocked struct {
 	StopFix    *string `db:"stop_fix"`
 	// Hold is why all backfills are held.
 	Hold *string `db:"hold"`
+	// SeenWorker is when a worker last did anything; nil when none did within the last
+	// hour.
+	SeenWorker *time.Time `db:"seen_worker"`
+	// Untaken is how long a batch of it has been due, nil if none is, and Version the
+	// one that a worker needs to take it.
+	Untaken *time.Duration `db:"untaken"`
+	Version *string        `db:"version"`
 	// Error is why a batch of it was put off, and Again how long that will take.
 	Error *string        `db:"error"`
 	Again *time.Duration `db:"again"`
@@ -114,7 +121,8 @@ type Blocked struct {
 func (s *Store) Blocked(ctx context.Context, run int64) (Blocked, error) {
 	b, err := collect[Blocked](ctx, s, "asking what holds the run up", `
 		select exists (select from backfill.batch l where l.run_id = r.id and l.state = 'leased' and l.due > now()) as working,
-		       e.stop_reason, e.stop_fix,
+		       e.stop_reason, e.stop_fix, `+seenWorker+` as seen_worker,
+		       now() - d.due as untaken, d.version,
 		       (select h.reason from backfill.hold h where h.seen_at > now() - interval '1 minute') as hold,
 		       p.error, p.due - now() as again,
 		       (select coalesce(sum(b.captures), 0) from backfill.batch b
@@ -127,6 +135,11 @@ func (s *Store) Blocked(ctx context.Context, run int64) (Blocked, error) {
 				select max(v.at) from backfill.run_event v
 				where v.run_id = r.id and v.from_state not in ('planning', 'running') and v.to_state in ('planning', 'running'))) as at
 		) began
+		left join lateral (
+			select b.due, b.version from backfill.batch b
+			where b.extractor_id = r.extractor_id and b.prio = 2 and b.run_id = r.id and b.due <= now()
+			order by b.due, b.id limit 1
+		) d on true
 		left join lateral (
 			-- Others may be due, and left alone all the same: who put this one off knows of
 			-- the pause that the endpoint asked for.

@@ -191,19 +191,15 @@ func stall(ctx context.Context, st *store.Store, run store.Run) (reason string, 
 	case b.Hold != nil:
 		return "held: " + *b.Hold, b.Rate, nil
 	}
-	h, err := st.Health(ctx)
-	if err != nil {
-		return "", 0, err
-	}
 	switch {
-	case h.SeenWorker == nil:
+	case b.SeenWorker == nil:
 		reason = "waiting for a worker: none has been seen"
-	case time.Since(*h.SeenWorker) > workerGone:
-		reason = fmt.Sprintf("waiting for a worker: none seen for %s", time.Since(*h.SeenWorker).Round(time.Second))
+	case time.Since(*b.SeenWorker) > workerGone:
+		reason = fmt.Sprintf("waiting for a worker: none seen for %s", time.Since(*b.SeenWorker).Round(time.Second))
 	case b.Error != nil:
 		reason = fmt.Sprintf("%s; again in %s", *b.Error, b.Again.Round(time.Second))
-	case h.OtherVersion > 0:
-		reason = "waiting for a worker of this version: restart the workers after `backfill migrate up`"
+	case b.Untaken != nil && *b.Untaken > workerGone && b.Rate == 0:
+		reason = fmt.Sprintf("no worker has taken any of it for %s: they are busy, or none runs %s version %s", b.Untaken.Round(time.Second), run.Extractor, deref(b.Version))
 	}
 	return reason, b.Rate, nil
 }

@@ -3,7 +3,6 @@ package transcript
 import (
 	"bytes"
 	"encoding/csv"
-	"regexp"
 	"strings"
 )
 
@@ -76,7 +75,7 @@ func foreignText(first []record) string {
 	return ""
 }
 
-var columnName = regexp.MustCompile(`^\pL[\pL\pN _./-]{0,40}$`)
+var columnName = lazily(`^\pL[\pL\pN _./-]{0,40}$`)
 
 // isTable reports whether lines begin with a row of names of columns, and a second
 // row has as many.
@@ -92,7 +91,7 @@ func isTable(lines []record, separator rune) bool {
 		return false
 	}
 	for _, n := range names {
-		if !columnName.MatchString(n) {
+		if !columnName().MatchString(n) {
 			return false
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -23,10 +24,16 @@ const (
 	wayOutWhatsApp = `a WhatsApp chat, whose dates depend on the phone it comes from: rewrite its lines as "[2026-01-31 10:00] Ann: …" and import that`
 )
 
+// Compiled when the first text is looked at: classes of Unicode take milliseconds, and
+// most commands read none.
 var (
-	labelLine = regexp.MustCompile(`^(?:\*\*|__)?(?:\[([^\[\]]{4,40})\]\s+)?(?:\*\*|__)?(\p{L}(?:[\p{L}\p{M}\p{N}'’-]|\.? ){0,39})(?:\*\*|__)?:(?:\*\*|__)?(?:\s|$)`)
-	whatsApp  = regexp.MustCompile(`(?m)^[\x{200e}\x{202a}]?\[?\d{1,2}[./-]\d{1,2}[./-]\d{2,4},? \d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[ \x{a0}\x{202f}]?[AaPp]\.?[Mm]\.?)?(?:\]| -) [^:]+: `)
+	labelLine = lazily(`^(?:\*\*|__)?(?:\[([^\[\]]{4,40})\]\s+)?(?:\*\*|__)?(\p{L}(?:[\p{L}\p{M}\p{N}'’-]|\.? ){0,39})(?:\*\*|__)?:(?:\*\*|__)?(?:\s|$)`)
+	whatsApp  = lazily(`(?m)^[\x{200e}\x{202a}]?\[?\d{1,2}[./-]\d{1,2}[./-]\d{2,4},? \d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[ \x{a0}\x{202f}]?[AaPp]\.?[Mm]\.?)?(?:\]| -) [^:]+: `)
 )
+
+func lazily(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 // matchText claims a file for plainText if its first lines may be a transcript's.
 func (im *importer) matchText(first []record) *format {
@@ -34,7 +41,7 @@ func (im *importer) matchText(first []record) *format {
 		return nil
 	}
 	if im.o.Format == plainText.name || slices.ContainsFunc(first, func(r record) bool {
-		return labelLine.Match(r.raw) || whatsApp.Match(r.raw)
+		return labelLine().Match(r.raw) || whatsApp().Match(r.raw)
 	}) {
 		return &plainText
 	}
@@ -50,7 +57,7 @@ func readPlainText(f *file) {
 	speakers := speakersOf(text, f.named, f.im.o.Format != "")
 	if len(speakers) < 2 {
 		detail := wayOutText
-		if whatsApp.MatchString(text) {
+		if whatsApp().MatchString(text) {
 			detail = wayOutWhatsApp
 		}
 		f.refuse("unsupported_format", detail)
@@ -141,7 +148,7 @@ func labels(text string, zone *time.Location) iter.Seq[label] {
 			rest := text[start:end]
 			var m []int
 			if !fenced && strings.IndexByte(rest[:min(len(rest), maxLabel)], ':') >= 0 {
-				m = labelLine.FindStringSubmatchIndex(rest)
+				m = labelLine().FindStringSubmatchIndex(rest)
 			}
 			if m != nil {
 				l := label{name: strings.TrimSpace(rest[m[4]:m[5]]), line: line, start: start, body: start + m[1]}

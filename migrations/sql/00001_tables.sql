@@ -154,7 +154,8 @@ create table backfill.batch (
     check ((due is null) = (state in ('done', 'dead', 'cancelled'))),
     check (due is null or not isempty(ids))
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 200,
-        autovacuum_analyze_scale_factor = 0.02);
+        autovacuum_analyze_scale_factor = 0.02,
+        parallel_workers = 0); -- they take longer to start than the table to read
 -- Claims touch open rows only, however many closed ones there are.
 create index batch_open on backfill.batch (extractor_id, prio, due, id) where due is not null;
 create index batch_run on backfill.batch (run_id) where run_id is not null;

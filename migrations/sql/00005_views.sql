@@ -7,33 +7,33 @@
 -- partial indexes.
 create view backfill.v_status as
 select e.name as extractor, e.version, e.on_insert,
-       b.staged + b.empty + b.skipped + b.first_time + x.retry + x.dead as captures,
-       b.staged, b.empty, b.skipped, b.candidates,
-       b.pending, b.leased, b.held,
-       x.retry, x.dead,
+       (coalesce(b.staged + b.empty + b.skipped, 0) + coalesce(b.first_time, 0))::bigint
+           + coalesce(x.retry, 0) + coalesce(x.dead, 0) as captures,
+       coalesce(b.staged, 0)::bigint as staged, coalesce(b.empty, 0)::bigint as empty, coalesce(b.skipped, 0)::bigint as skipped,
+       coalesce(b.candidates, 0)::bigint as candidates,
+       coalesce(b.pending, 0)::bigint as pending, coalesce(b.leased, 0)::bigint as leased, coalesce(b.held, 0)::bigint as held,
+       coalesce(x.retry, 0) as retry, coalesce(x.dead, 0) as dead,
        now() - b.oldest_due as oldest_pending,
        e.stopped_at, e.stop_reason, e.stop_fix
 from backfill.extractor e
-cross join lateral (
-    select coalesce(sum(b.staged), 0)::bigint as staged,
-           coalesce(sum(b.empty), 0)::bigint as empty,
-           coalesce(sum(b.skipped), 0)::bigint as skipped,
-           coalesce(sum(b.candidates), 0)::bigint as candidates,
-           coalesce(sum(b.todo) filter (where b.due is not null and b.mode = 'missing'), 0)::bigint as first_time,
-           coalesce(sum(b.todo) filter (where b.state = 'pending' and not b.rests), 0)::bigint as pending,
-           coalesce(sum(b.todo) filter (where b.state = 'leased'), 0)::bigint as leased,
-           coalesce(sum(b.todo) filter (where b.state = 'pending' and b.rests), 0)::bigint as held,
+left join (
+    select b.extractor_id, sum(b.staged) as staged, sum(b.empty) as empty, sum(b.skipped) as skipped, sum(b.candidates) as candidates,
+           sum(b.todo) filter (where b.due is not null and b.mode = 'missing') as first_time,
+           sum(b.todo) filter (where b.state = 'pending' and not b.rests) as pending,
+           sum(b.todo) filter (where b.state = 'leased') as leased,
+           sum(b.todo) filter (where b.state = 'pending' and b.rests) as held,
            min(b.created_at) filter (where b.due is not null and not b.rests) as oldest_due
     from (select b.*, b.due is not null and coalesce(b.run_id in (
               select r.id from backfill.run r
               where r.state in ('pausing', 'paused', 'budget_exhausted', 'deadline_reached', 'cancelling', 'failed')), false) as rests
-          from backfill.batch b where b.extractor_id = e.id) b
-) b
-cross join lateral (
-    select count(*) filter (where x.state = 'retry') as retry,
-           count(*) filter (where x.state = 'dead') as dead
-    from backfill.extraction x where x.extractor_id = e.id and x.state <> 'done'
-) x
+          from backfill.batch b) b
+    group by b.extractor_id
+) b on b.extractor_id = e.id
+left join (
+    select x.extractor_id, count(*) filter (where x.state = 'retry') as retry, count(*) filter (where x.state = 'dead') as dead
+    from backfill.extraction x where x.state <> 'done'
+    group by x.extractor_id
+) x on x.extractor_id = e.id
 order by e.id;
 
 -- The same question answered by counting every row of the ledger.
