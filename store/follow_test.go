@@ -1,0 +1,295 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A run of more batches than follow it in one step pauses at once, is worked again
+// whole, and leaves nothing when it is cancelled.
+func TestFollowInSteps(t *testing.T) {
+	t.Parallel()
+	const captures = 25_000
+	b := planned(t, captures)
+	ctx := t.Context()
+	run, err := b.store.CreateRun(ctx, NewRun{Kind: KindRun, Extractor: 1, Reprocess: ReprocessMissing, Settings: Settings{BatchSize: 1}})
+	require.NoError(t, err)
+	require.NoError(t, b.store.Plan(ctx, run))
+	parked := "select count(*) from backfill.batch where due = 'infinity'"
+
+	b.exec("update backfill.run set state = 'pausing'")
+	require.NoError(t, b.store.SettleRun(ctx, run))
+	require.Equal(t, "paused", b.run(run).State)
+	require.Zero(t, query[int64](b, parked), "the state alone decides")
+	require.Empty(t, b.claim(10))
+	require.Equal(t, []int64{captures, 0}, []int64{b.status().Held, b.status().Pending})
+	_, err = b.store.Sweep(ctx)
+	require.NoError(t, err)
+	require.Equal(t, int64(10_000), query[int64](b, parked), "one step of a sweep")
+
+	require.NoError(t, b.store.ResumeRun(ctx, run, Change{Who: "me"}))
+	require.Zero(t, query[int64](b, parked))
+	require.Equal(t, int64(captures), b.status().Pending)
+	require.NoError(t, b.store.PauseRun(ctx, run, Change{Who: "me"}))
+	require.Equal(t, int64(captures), query[int64](b, parked))
+	require.NoError(t, b.store.PauseRun(ctx, run, Change{Who: "me"}), "it is paused already")
+
+	require.NoError(t, b.store.CancelRun(ctx, run, Change{Who: "me"}))
+	require.Equal(t, "cancelled", b.run(run).State)
+	require.Zero(t, query[int64](b, "select count(*) from backfill.batch where due is not null"))
+	require.Equal(t, []string{"me cancelling", "me cancelled"}, query[[]string](b, `
+		select array_agg(who || ' ' || to_state order by id) from backfill.run_event where to_state like 'cancel%'`))
+}
+
+func (b *testBundle) status() Status {
+	b.Helper()
+	all, err := b.store.Status(b.Context())
+	require.NoError(b, err)
+	return all[0]
+}
+
+// Commands about a run, claims, heartbeats and results lock the same batches: none
+// waits for the other in a circle, and no batch is claimed once the run is paused.
+func TestFollowConcurrently(t *testing.T) {
+	t.Parallel()
+	b := planned(t, 4000)
+	run := b.planAll()
+	b.exec("update backfill.extractor set batch_size = 1")
+	ctx, cancel := context.WithCancel(t.Context())
+	errs := make(chan error, 16)
+	var wg sync.WaitGroup
+	for worker := range 4 {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				batches, err := b.store.Claim(t.Context(), Claim{
+					Extractor: 1, Version: testVersion, MaxPrio: PrioRun, Limit: 64, Lease: time.Minute, Worker: fmt.Sprint(worker),
+				})
+				var leases []Lease
+				for i := len(batches) - 1; i >= 0; i-- { // against the order of locks
+					leases = append(leases, batches[i].Lease)
+				}
+				beat := make(chan error)
+				go func() { beat <- b.store.Extend(t.Context(), leases, time.Minute) }()
+				if err == nil {
+					err = b.store.Return(t.Context(), leases)
+				}
+				for _, err := range []error{err, <-beat} {
+					if err != nil {
+						errs <- err
+						return
+					}
+				}
+			}
+		})
+	}
+	for range 15 {
+		require.NoError(t, b.store.PauseRun(t.Context(), run, Change{Who: "me"}))
+		require.Eventually(t, func() bool {
+			require.NoError(t, b.store.SettleRun(t.Context(), run))
+			return b.run(run).State == "paused"
+		}, 20*time.Second, time.Millisecond)
+		require.Zero(t, query[int64](b, "select count(*) from backfill.batch where state = 'leased'"), "claimed after it was paused")
+		require.NoError(t, b.store.ResumeRun(t.Context(), run, Change{Who: "me"}))
+	}
+	cancel()
+	wg.Wait()
+	select {
+	case err := <-errs:
+		require.NoError(t, err)
+	default:
+	}
+	require.Equal(t, int64(4000), b.run(run).Total)
+}
+
+// A run is not paused before a claim that began earlier has said what it took.
+func TestPauseDuringClaim(t *testing.T) {
+	t.Parallel()
+	b := planned(t, 4)
+	ctx := t.Context()
+	run := b.planAll()
+	tx, err := b.pool.Begin(ctx)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
+	for _, step := range []struct {
+		sql  string
+		args []any
+	}{
+		{lockClaims, []any{1, PrioRun}},
+		{"select set_config('backfill.capped', '{}', true)", nil},
+		{claim, []any{1, PrioRun, testVersion, 1, time.Minute, "test"}},
+	} {
+		_, err := tx.Exec(ctx, step.sql, step.args...)
+		require.NoError(t, err)
+	}
+	paused := make(chan error)
+	go func() { paused <- b.store.PauseRun(ctx, run, Change{Who: "me"}) }()
+	require.Eventually(t, func() bool {
+		return query[bool](b, "select exists (select from pg_locks where locktype = 'advisory' and not granted)")
+	}, 20*time.Second, 10*time.Millisecond)
+	require.NoError(t, tx.Commit(ctx))
+	require.NoError(t, <-paused)
+	require.Equal(t, "pausing", b.run(run).State)
+}
+
+// Failures stay their run's: they are tried again when it has ended, but not when it
+// was cancelled.
+func TestRetriesOfARun(t *testing.T) {
+	t.Parallel()
+	b := planned(t, 4)
+	ctx := t.Context()
+	fail := func(batches []Batch) {
+		for _, batch := range batches {
+			w := Work{Lease: batch.Lease, RunID: batch.RunID}
+			for _, id := range batch.IDs {
+				w.Results = append(w.Results, Result{
+					CaptureID: id, Outcome: ProviderError, Retry: true, Hash: query[string](b, "select content_hash from backfill.intake where id = $1", id),
+				})
+			}
+			_, err := b.store.Write(ctx, Write{
+				Extractor: 1, Version: testVersion, Works: []Work{w}, MaxAttempts: 5, Backoff: func(int16) time.Duration { return 0 },
+			})
+			require.NoError(t, err)
+		}
+	}
+	sweep := func() {
+		_, err := b.store.Sweep(ctx)
+		require.NoError(t, err)
+	}
+	run := b.planAll()
+	fail(b.claim(10))
+	require.NoError(t, b.store.SettleRun(ctx, run))
+	require.Equal(t, "finished_with_errors", b.run(run).State)
+	b.set(run, `{"deadline": "2020-01-01T00:00:00Z"}`)
+	sweep()
+	again := b.claim(10)
+	require.Len(t, again, 2)
+	require.Equal(t, []any{PrioRetry, run}, []any{again[0].Prio, *again[0].RunID})
+	require.Equal(t, int64(4), b.run(run).Total, "they are no further captures")
+	fail(again)
+	sweep()
+	require.Equal(t, "finished_with_errors", b.run(run).State)
+
+	// Whoever takes them up in a run of his own can cancel that.
+	n, err := b.store.Retry(ctx, "me", RetryFilter{RunID: run})
+	require.NoError(t, err)
+	require.Zero(t, n, "they are queued")
+	fail(b.claim(10))
+	second, err := b.store.CreateRun(ctx, NewRun{Kind: KindRun, Extractor: 1, Reprocess: ReprocessFailed})
+	require.NoError(t, err)
+	b.exec("update backfill.extraction set state = 'dead', next_attempt_at = null")
+	require.NoError(t, b.store.Plan(ctx, second))
+	claimed := b.claim(1)
+	require.Equal(t, second, *claimed[0].RunID)
+	require.NoError(t, b.store.CancelRun(ctx, second, Change{Who: "me"}))
+	require.Equal(t, "cancelling", b.run(second).State)
+	fail(claimed)
+	require.Equal(t, int64(2), query[int64](b, "select count(*) from backfill.extraction where state = 'retry'"))
+	sweep()
+	require.Equal(t, "cancelled", b.run(second).State)
+	require.Equal(t, int64(4), query[int64](b, "select count(*) from backfill.extraction where state = 'dead'"))
+	require.Empty(t, b.claim(10))
+
+	n, err = b.store.Retry(ctx, "me", RetryFilter{RunID: second})
+	require.NoError(t, err)
+	require.Equal(t, int64(2), n)
+	require.Nil(t, b.claim(10)[0].RunID, "a run that was cancelled gets nothing more")
+	require.Equal(t, "me: 2 of its failures are tried again, outside of it", query[string](b, `
+		select who || ': ' || reason from backfill.run_event where run_id = $1 order by id desc limit 1`, second))
+}
+
+// Whoever takes a large run back does so in steps; a run that is at work is refused.
+func TestUndoInSteps(t *testing.T) {
+	t.Parallel()
+	b := planned(t, 4)
+	ctx := t.Context()
+	run := b.planAll()
+	for _, state := range []string{"running", "pausing"} {
+		if state != "running" {
+			b.exec("update backfill.run set state = $1", state)
+		}
+		var refused *RunStateError
+		_, err := b.store.Undo(ctx, run, "me")
+		require.ErrorAs(t, err, &refused)
+		require.ErrorContains(t, err, "`backfill pause 1`")
+	}
+	b.exec("update backfill.run set state = 'running'")
+	b.exec("delete from backfill.batch")
+	require.NoError(t, b.store.SettleRun(ctx, run))
+	const captures = 2*undoCaptures + 1
+	b.exec(`insert into backfill.extraction (capture_id, extractor_id, version, state, outcome, run_id, claimed_upto, handed_upto, handoff_due)
+		select g, 1, 'v', 'done', 'staged', $1, h, h, case when h = 0 then now() end from (select g, (g % 100 = 0)::integer as h from generate_series(1, $2::integer) g) g`, run, captures)
+	b.exec(`insert into backfill.staging (capture_id, extractor_id, ord, salience, fingerprint, content, version)
+		select g, 1, 1, 0.5, md5(g::text)::uuid, 'fact', 'v' from generate_series(1, $1::integer) g`, captures)
+	b.exec(`insert into backfill.batch (extractor_id, version, prio, state, due, finished_at, captures, ids, staged, candidates)
+		values (1, 'v', 2, 'done', null, now(), $1, '{}', $1, $1)`, captures)
+	u, err := b.store.Undo(ctx, run, "me")
+	require.NoError(t, err)
+	require.Equal(t, TakenBack{Captures: captures - 100, Candidates: captures - 100, Kept: 100}, u)
+	require.Equal(t, int64(100), query[int64](b, "select count(*) from backfill.staging"))
+	b.requireCounts()
+	require.Equal(t, "me: undone: 9901 candidates of 9901 captures taken back, 100 kept", query[string](b, `
+		select who || ': ' || reason from backfill.run_event order by id desc limit 1`))
+}
+
+// A run that would stop at once is not resumed, and the error says what to change.
+func TestResumeRefused(t *testing.T) {
+	t.Parallel()
+	b := planned(t, 4)
+	ctx := t.Context()
+	run := b.planAll()
+	refused := func(fix string) {
+		t.Helper()
+		var e *RunStateError
+		err := b.store.ResumeRun(ctx, run, Change{Who: "me"})
+		require.ErrorAs(t, err, &e)
+		require.ErrorContains(t, err, fix)
+	}
+	b.set(run, `{"deadline": "2020-01-01T00:00:00Z"}`)
+	_, err := b.store.Sweep(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "deadline_reached", b.run(run).State)
+	refused("`backfill set 1 deadline=…`")
+	b.set(run, `{"max_cost": 0.01, "deadline": "2999-01-01T00:00:00Z"}`)
+	require.NoError(t, b.store.ResumeRun(ctx, run, Change{Who: "me"}))
+
+	require.NoError(t, b.store.ExhaustRun(ctx, run, MaxCostReached))
+	refused("`backfill set 1 max-cost=…`")
+	b.set(run, `{"max_cost": 0.01, "concurrency": 2}`)
+	refused("`backfill set 1 max-cost=…`")
+	b.set(run, `{"max_cost": 0.02}`)
+	require.NoError(t, b.store.ResumeRun(ctx, run, Change{Who: "me"}))
+	require.NoError(t, b.store.ResumeRun(ctx, run, Change{Who: "me"}), "it goes on already")
+	require.NoError(t, b.store.ExhaustRun(ctx, run, "the model has no price"))
+	require.NoError(t, b.store.ResumeRun(ctx, run, Change{Who: "me"}), "that is mended elsewhere")
+}
+
+// What workers leave behind is summed up while the run goes on: the latest minutes,
+// open batches and small remainders stay.
+func TestFoldOfARun(t *testing.T) {
+	t.Parallel()
+	b := planned(t, 6)
+	run := b.planAll()
+	ended := func(n int, state, ago string) {
+		b.exec(`insert into backfill.batch (extractor_id, version, prio, run_id, state, due, started_at, finished_at, captures, ids, staged, empty, candidates, found, outcomes)
+			select 1, 'v', 2, $2, $3, null, now() - interval '1 hour', now() - $4::interval, 2, case $3 when 'done' then '{}' else '{[1,2]}'::int8multirange end, 1, 1, 1, 1, '{"staged": 1, "empty": 1}'
+			from generate_series(1, $1::integer)`, n, run, state, ago)
+	}
+	ended(1500, "done", "3 minutes")
+	ended(1500, "done", "1 minute")
+	ended(999, "dead", "3 minutes")
+	before, status := b.run(run), b.status()
+	for range 2 {
+		require.NoError(t, b.store.Fold(t.Context()))
+		require.Equal(t, int64(1+1500+999+3), query[int64](b, "select count(*) from backfill.batch"))
+		after := b.status()
+		after.OldestPending = status.OldestPending
+		require.Equal(t, status, after)
+		require.Equal(t, before, b.run(run))
+	}
+	require.Len(t, b.claim(10), 3)
+}
