@@ -78,6 +78,24 @@ func TestNotify(t *testing.T) {
 	require.Equal(t, "heuristic", n.Payload)
 }
 
+// Whoever hears of candidates finds them: nothing is said before they are committed.
+func TestNotifyAfterCommit(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	conn := b.listen()
+	lock := b.begin()
+	_, err := lock.Exec(t.Context(), "lock table backfill.staging in exclusive mode")
+	require.NoError(t, err)
+	b.start(config(extractorFunc(whole)))
+	b.insert("one")
+	b.await(20*time.Second, `select exists (select from pg_stat_activity
+		where datname = current_database() and wait_event_type = 'Lock' and query ilike 'copy "backfill"."staging"%')`)
+	require.Nil(t, b.hear(conn, 500*time.Millisecond))
+	require.NoError(t, lock.Rollback(t.Context()))
+	require.NotNil(t, b.hear(conn, 5*time.Second))
+	require.Equal(t, int64(1), query[int64](b, "select count(*) from backfill.claim_candidates('memory', 10)"))
+}
+
 // TestNotifyWaiting has candidates that nobody announced: those of a worker that
 // vanished after its commit, and those of a consumer that vanished with its claim.
 func TestNotifyWaiting(t *testing.T) {

@@ -202,6 +202,29 @@ func TestRetriesOfARun(t *testing.T) {
 		select who || ': ' || reason from backfill.run_event where run_id = $1 order by id desc limit 1`, second))
 }
 
+// Failures of a run that rests are not tried again before it goes on.
+func TestRetriesRestWithTheirRun(t *testing.T) {
+	t.Parallel()
+	b := planned(t, 4)
+	ctx := t.Context()
+	run := b.planAll()
+	b.exec(`insert into backfill.extraction (capture_id, extractor_id, version, state, outcome, next_attempt_at, run_id)
+		select g, 1, 'v', 'retry', 'panic', now(), $1 from generate_series(1, 2) g`, run)
+	require.NoError(t, b.store.PauseRun(ctx, run, Change{Who: "me"}))
+	for range 2 { // the second parks what the first has queued
+		swept, err := b.store.Sweep(ctx)
+		require.NoError(t, err)
+		require.LessOrEqual(t, swept, int64(2))
+		require.Empty(t, b.claim(10))
+		due, err := b.store.AnyDue(ctx, 1, testVersion, PrioRun)
+		require.NoError(t, err)
+		require.False(t, due)
+	}
+	require.Equal(t, int64(6), b.status().Held)
+	require.NoError(t, b.store.ResumeRun(ctx, run, Change{Who: "me"}))
+	require.Equal(t, PrioRetry, b.claim(10)[0].Prio)
+}
+
 // Whoever takes a large run back does so in steps; a run that is at work is refused.
 func TestUndoInSteps(t *testing.T) {
 	t.Parallel()
