@@ -330,6 +330,39 @@ func TestModelRunBudget(t *testing.T) {
 	b.requireInvariants()
 }
 
+// A failure that a run left behind stays on its account and under its limit.
+func TestModelRetriesOfAnEndedRun(t *testing.T) {
+	t.Parallel()
+	for name, maxCost := range map[string]string{"within the limit": "100", "over it": "0.0001"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setupModel(t, llmtest.Answer("no JSON at all"))
+			b.cfg.Backoff = func(int16) time.Duration { return time.Hour }
+			run := b.many(1)
+			b.start()
+			b.requireRun(run, "finished_with_errors")
+			require.Equal(t, "retry/unparseable/1", b.ledger())
+			b.server.Script(llmtest.OK())
+			b.exec("update backfill.run set settings = jsonb_build_object('max_cost', $1::numeric)", maxCost)
+			b.exec("update backfill.extraction set next_attempt_at = now()")
+			b.hurry(20 * time.Second)
+			if name == "over it" {
+				require.Equal(t, "dead/provider_error/2", b.ledger())
+				require.Equal(t, "max-cost is reached", query[string](b.testBundle, "select error from backfill.extraction"))
+				require.Len(t, b.server.Requests(), 1)
+				return
+			}
+			require.Equal(t, "done/staged/2", b.ledger())
+			require.Equal(t, "bad_output ok", b.classes())
+			require.True(t, query[bool](b.testBundle, `select r.cost = (select sum(cost_microusd) from backfill.llm_call) / 1e6 and r.state = 'finished_with_errors'
+				from backfill.v_run r`))
+			undone, err := b.store.Undo(t.Context(), run, "me")
+			require.NoError(t, err)
+			require.Equal(t, int64(1), undone.Candidates)
+		})
+	}
+}
+
 // A limit that is set later counts what was spent before it.
 func TestModelBudgetIsBookedFromTheStart(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"io"
@@ -165,6 +166,65 @@ func TestRunNightlyWaits(t *testing.T) {
 	r := <-ended
 	require.Zero(t, r.code, r.err)
 	require.Contains(t, r.out, "run 1: succeeded: 3 staged")
+}
+
+// A night takes every extractor that it looks after, and keeps the reason given.
+func TestRunNightlyAllExtractors(t *testing.T) {
+	t.Parallel()
+	d := setup(t)
+	d.exec("update backfill.extractor set on_insert = false, active_from = 'epoch', version = coalesce(version, 'm1')")
+	d.insert(3)
+	require.Equal(t, "run 1: 3 captures in 1 batch\nrun 2: 3 captures in 1 batch\n", d.cli("run", "--nightly", "--reason", "from cron").ok().out)
+	require.Equal(t, []string{"heuristic from cron", "llm from cron"}, query[[]string](d, "select array_agg(extractor || ' ' || why order by run) from backfill.v_run"))
+	require.Contains(t, d.cli("run", "--nightly", "--extractor", "llm").err, "it is run 2")
+}
+
+// Whoever waits for a run is told what it waits for, and gets his prompt back when it
+// is paused.
+func TestRunWaitsForAWorker(t *testing.T) {
+	t.Parallel()
+	d := setup(t)
+	d.exec("update backfill.extractor set on_insert = false")
+	d.insert(3)
+	said, stderr := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- cli.Run(t.Context(), []string{"--database-url", d.url, "run", "--wait"}, strings.NewReader(""), io.Discard, stderr)
+		_ = stderr.Close() // it cannot fail
+	}()
+	lines := bufio.NewScanner(said)
+	for more := true; more && lines.Text() != "run 1: waiting for a worker: none has been seen"; more = lines.Scan() {
+		require.NotContains(t, lines.Text(), "paused")
+	}
+	d.cli("pause", "1").ok()
+	var rest []string
+	for lines.Scan() {
+		rest = append(rest, lines.Text())
+	}
+	require.Equal(t, 1, <-ended)
+	require.Equal(t, "backfill: run 1 is paused: `backfill resume 1` lets it go on", rest[len(rest)-1])
+	require.NotContains(t, strings.Join(rest, "\n"), "waiting for a worker", "it was said")
+}
+
+// A run that has come some way says all the same that no worker is there any more.
+func TestStatusStandstill(t *testing.T) {
+	t.Parallel()
+	d := setup(t)
+	d.exec("update backfill.extractor set on_insert = false, batch_size = 1")
+	d.insert(3)
+	d.cli("run").ok()
+	d.exec(`update backfill.batch set state = 'done', due = null, ids = '{}', finished_at = now() - interval '10 seconds', outcomes = '{"staged": 1}' where id <> 3`)
+	d.exec("insert into backfill.llm_call (capture_id, run_id, class, cost_microusd) values (1, 1, 'ok', 12300)")
+	d.exec("update river.river_job set attempted_at = now() - interval '20 seconds'")
+	d.exec("update backfill.run set created_at = now() - interval '1 hour'")
+	require.Regexp(t, `^run 1  running  2/3 \(66.7%\)  0.033\d?/s  ETA (29|30|31)s  2 staged  \$0.0123\n$`, d.cli("status", "1").ok().out)
+	d.exec("update river.river_job set attempted_at = now() - interval '50 seconds'")
+	require.Regexp(t, `2 staged  \$0.0123  — waiting for a worker: none seen for 5\ds\n$`, d.cli("status", "1").ok().out)
+	d.exec("update river.river_job set attempted_at = now()")
+	d.exec("update backfill.batch set finished_at = now() - interval '10 minutes', due = due - interval '10 minutes'")
+	require.Contains(t, d.cli("status", "1").ok().out, "— no worker has taken any of it for 10m")
+	require.Contains(t, d.cli("runs").ok().out, "$0.0123")
+	require.Contains(t, d.cli("runs", "1").ok().out, "cost: $0.0123\n")
 }
 
 // Without a worker the status says what it is waiting for.
