@@ -57,6 +57,7 @@ func TestCampaign(t *testing.T) {
 	c.planning()
 	c.backfilling()
 	c.gapFinder()
+	c.smallBatches()
 	c.claiming()
 }
 
@@ -270,6 +271,54 @@ func (c *campaign) explaining() (pool *pgxpool.Pool, plans func() []string) {
 	}
 }
 
+// smallBatches looks at, pauses, resumes and cancels a run in as many batches as one
+// that asks a model has.
+func (c *campaign) smallBatches() {
+	const size = 16
+	c.backfill("run", "--reprocess", "all", "--batch-size", strconv.Itoa(size))
+	run := query[int64](c.site, "select max(id) from backfill.run")
+	batches := query[int](c.site, "select batches from backfill.v_run where run = $1", run)
+	c.exec("vacuum analyze backfill.batch")
+	id := strconv.FormatInt(run, 10)
+	look := func(args ...string) {
+		all := make([]time.Duration, 10)
+		for i := range all {
+			all[i] = took(func() { c.backfill(args...) })
+		}
+		c.times(fmt.Sprintf("`%s`, %d open batches", strings.Join(append([]string{"backfill"}, args...), " "), batches), all, 0)
+	}
+	look("status")
+	look("status", id)
+	look("runs")
+	verb := func(name, state string) {
+		began := time.Now()
+		whole := make(chan time.Duration, 1)
+		go func() { whole <- took(func() { c.backfill(name, id) }) }()
+		c.await(time.Minute, "select state = $2 from backfill.run where id = $1", run, state)
+		reached := time.Since(began)
+		all := <-whole
+		c.row(fmt.Sprintf("`backfill %s`, %d open batches: until it is %s, and the command", name, batches, state),
+			short(reached)+", "+short(all), "≤ 2s until then", reached <= 2*time.Second || name == "cancel")
+	}
+	verb("pause", "paused")
+	require.Empty(c, c.claimOnce(1), "it is paused")
+	verb("resume", "running")
+	require.NotEmpty(c, c.claimOnce(1))
+	verb("cancel", "cancelling")
+	c.exec("update backfill.batch set due = now() where state = 'leased'")
+	c.await(time.Minute, "select backfill.sweep() >= 0 and (select state = 'cancelled' from backfill.run where id = $1)", run)
+}
+
+// claimOnce claims for a worker that does nothing more.
+func (c *campaign) claimOnce(limit int) []store.Batch {
+	c.Helper()
+	claimed, err := store.New(c.pool).Claim(c.Context(), store.Claim{
+		Extractor: 1, Version: heuristic.Version, MaxPrio: store.PrioRun, Limit: limit, Lease: time.Minute, Worker: "test",
+	})
+	require.NoError(c, err)
+	return claimed
+}
+
 // claiming claims what is left of fifty runs, one of them paused, when of each
 // thousand batches all but one are closed.
 func (c *campaign) claiming() {
@@ -278,34 +327,35 @@ func (c *campaign) claiming() {
 		from generate_series(1, 50) g`)
 	c.exec(`
 		with r as (select array_agg(id order by id) as ids from (select id from backfill.run order by id desc limit 50) r)
-		insert into backfill.batch (extractor_id, version, prio, run_id, state, due, captures, ids, staged, outcomes)
+		insert into backfill.batch (extractor_id, version, prio, run_id, state, due, finished_at, captures, ids, staged, outcomes)
 		select 1, $1, 2, r.ids[1 + case when g % 1000 = 0 then (g / 1000 % 10 = 0)::integer else g % 50 end],
 		       case when g % 1000 = 0 then 'pending' else 'done' end,
 		       case when g % 10000 = 0 then 'infinity' when g % 1000 = 0 then now() end,
+		       case when g % 1000 > 0 then now() - interval '1 hour' end,
 		       1, case when g % 1000 = 0 then int8multirange(int8range(g, g, '[]')) else '{}' end, (g % 1000 > 0)::integer,
 		       case when g % 1000 = 0 then '{}' else '{"staged": 1}' end::jsonb
 		from generate_series(1, $2::bigint) g, r`, heuristic.Version, c.captures)
 	c.exec("vacuum analyze backfill.batch")
-	st := store.New(c.pool)
 	var claims []time.Duration
 	for {
 		var claimed []store.Batch
-		took := took(func() {
-			var err error
-			claimed, err = st.Claim(c.Context(), store.Claim{
-				Extractor: 1, Version: heuristic.Version, MaxPrio: store.PrioRun, Limit: 2, Lease: time.Minute, Worker: "test",
-			})
-			require.NoError(c, err)
-		})
+		took := took(func() { claimed = c.claimOnce(2) })
 		if claims = append(claims, took); len(claimed) == 0 {
 			break
 		}
 	}
 	require.Len(c, claims, (c.captures/1000-c.captures/10_000+1)/2+1, "all that is not paused, and an empty one")
 	c.times(fmt.Sprintf("claim, %d closed batches, 50 runs, one paused", c.captures), claims, 2*time.Millisecond)
-	views := make([]time.Duration, 10)
-	for i := range views {
-		views[i] = took(func() { c.exec("select * from backfill.v_status") })
+	status := func(goal time.Duration, when string) {
+		views := make([]time.Duration, 10)
+		for i := range views {
+			views[i] = took(func() { c.exec("select * from backfill.v_status") })
+		}
+		c.times("`select * from backfill.v_status`, "+when, views, goal)
 	}
-	c.times(fmt.Sprintf("`select * from backfill.v_status`, %d closed batches", c.captures), views, 0)
+	status(0, fmt.Sprintf("%d closed batches", c.captures))
+	folding := took(func() { require.NoError(c, store.New(c.pool).Fold(c.Context())) })
+	c.row("the sweep sums them up", short(folding), "", true)
+	c.exec("vacuum backfill.batch")
+	status(100*time.Millisecond, "after that")
 }
