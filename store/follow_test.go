@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -70,8 +71,8 @@ func TestFollowConcurrently(t *testing.T) {
 					Extractor: 1, Version: testVersion, MaxPrio: PrioRun, Limit: 64, Lease: time.Minute, Worker: fmt.Sprint(worker),
 				})
 				var leases []Lease
-				for i := len(batches) - 1; i >= 0; i-- { // against the order of locks
-					leases = append(leases, batches[i].Lease)
+				for _, batch := range slices.Backward(batches) { // against the order of locks
+					leases = append(leases, batch.Lease)
 				}
 				beat := make(chan error)
 				go func() { beat <- b.store.Extend(t.Context(), leases, time.Minute) }()
@@ -245,7 +246,7 @@ func TestUndoInSteps(t *testing.T) {
 	require.NoError(t, b.store.SettleRun(ctx, run))
 	const captures = 2*undoCaptures + 1
 	b.exec(`insert into backfill.extraction (capture_id, extractor_id, version, state, outcome, run_id, claimed_upto, handed_upto, handoff_due)
-		select g, 1, 'v', 'done', 'staged', $1, h, h, case when h = 0 then now() end from (select g, (g % 100 = 0)::integer as h from generate_series(1, $2::integer) g) g`, run, captures)
+		select g, 1, 'v', 'done', 'staged', $1, handed as claimed, handed, case when handed = 0 then now() end from (select g, (g % 100 = 0)::integer as handed from generate_series(1, $2::integer) g) g`, run, captures)
 	b.exec(`insert into backfill.staging (capture_id, extractor_id, ord, salience, fingerprint, content, version)
 		select g, 1, 1, 0.5, md5(g::text)::uuid, 'fact', 'v' from generate_series(1, $1::integer) g`, captures)
 	b.exec(`insert into backfill.batch (extractor_id, version, prio, state, due, finished_at, captures, ids, staged, candidates)

@@ -154,7 +154,7 @@ func (s *Store) Retry(ctx context.Context, who string, f RetryFilter) (int64, er
 				from picked p where x.capture_id = p.capture_id and x.extractor_id = p.extractor_id
 			), noted as (
 				insert into backfill.run_event (run_id, who, from_state, to_state, reason)
-				select r.id, backfill.who(), r.state, r.state,
+				select r.id, backfill.who(), r.state, r.state as unchanged,
 				       format('%s of its failures are tried again%s', count(*), case when p.over then ', outside of it' else '' end)
 				from picked p join backfill.run r on r.id = p.run_id group by r.id, r.state, p.over
 			)

@@ -152,10 +152,10 @@ func (s *Store) fold(ctx context.Context, age time.Duration, from int) (int64, e
 			select `+foldGroup+` from backfill.batch b where `+foldable+` group by `+foldGroup+` having count(*) >= $2
 		), old as (
 			delete from backfill.batch b using groups g
-			where b.extractor_id = g.extractor_id and b.run_id is not distinct from g.run_id and b.prio = g.prio
+			where b.extractor_id = g.extractor_id and coalesce(b.run_id, 0) = coalesce(g.run_id, 0) and b.prio = g.prio
 			  and b.mode = g.mode and b.state = g.state and `+foldable+`
 			returning b.*
-		), sums as (
+		), sums as materialized (
 			select `+foldGroup+`, jsonb_object_agg(key, n) as outcomes
 			from (select `+foldGroup+`, o.key, sum(o.value::bigint) as n
 			      from old b, jsonb_each_text(b.outcomes) o group by `+foldGroup+`, o.key) b
@@ -167,8 +167,8 @@ func (s *Store) fold(ctx context.Context, age time.Duration, from int) (int64, e
 			select b.extractor_id, max(b.version), b.prio, b.mode, b.run_id, b.state, null, min(b.created_at), min(b.started_at), max(b.finished_at),
 			    sum(b.lease_no), sum(b.captures), sum(b.batches), sum(b.staged), sum(b.empty), sum(b.skipped), sum(b.candidates), sum(b.found),
 			    coalesce((select s.outcomes from sums s
-			              where (s.extractor_id, s.prio, s.mode, s.state) = (b.extractor_id, b.prio, b.mode, b.state)
-			                and s.run_id is not distinct from b.run_id), '{}'),
+			              where (s.extractor_id, coalesce(s.run_id, 0), s.prio, s.mode, s.state)
+			                  = (b.extractor_id, coalesce(b.run_id, 0), b.prio, b.mode, b.state)), '{}'),
 			    coalesce(range_agg(b.ids) filter (where b.run_id is not null), '{}')
 			from old b group by `+foldGroup+`
 		)

@@ -45,7 +45,7 @@ func (s *Store) Undo(ctx context.Context, run int64, who string) (TakenBack, err
 	return u, errors.Join(err, s.as(context.WithoutCancel(ctx), who, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(context.WithoutCancel(ctx), `
 			insert into backfill.run_event (run_id, who, from_state, to_state, reason)
-			select id, backfill.who(), state, state, format('undone: %s candidates of %s captures taken back, %s kept', $2::bigint, $3::bigint, $4::bigint)
+			select id, backfill.who(), state, state as unchanged, format('undone: %s candidates of %s captures taken back, %s kept', $2::bigint, $3::bigint, $4::bigint)
 			from backfill.run where id = $1`, run, u.Candidates, u.Captures, u.Kept); err != nil {
 			return wrap("recording the undo", err)
 		}
