@@ -41,10 +41,15 @@ func (e *UnusedExtractorError) Error() string {
 
 const selectExtractor = `select id, name, coalesce(version, '') as version, batch_size from backfill.extractor `
 
+// Extractors lists all slots, those without a version as well.
+func (s *Store) Extractors(ctx context.Context) ([]Extractor, error) {
+	return collect[Extractor](ctx, s, "looking the extractors up", selectExtractor+"order by id")
+}
+
 // Extractor looks a slot up by its name. The error is an [*UnknownExtractorError]
 // or an [*UnusedExtractorError] where it cannot be used.
 func (s *Store) Extractor(ctx context.Context, name string) (Extractor, error) {
-	all, err := collect[Extractor](ctx, s, "looking the extractor up", selectExtractor+"order by id")
+	all, err := s.Extractors(ctx)
 	if err != nil {
 		return Extractor{}, err
 	}

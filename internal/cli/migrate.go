@@ -3,10 +3,12 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/justfortytwo/backfill/migrations"
+	"github.com/justfortytwo/backfill/store"
 )
 
 func (a *app) migrateCmd() *cobra.Command {
@@ -84,6 +86,11 @@ func (a *app) migrateUp(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	st := store.New(pool)
+	old, err := st.Extractors(ctx)
+	if err != nil && !errors.Is(err, store.ErrNotMigrated) {
+		return err
+	}
 	if err := migrations.Up(ctx, pool, a.cfg.Extractors()...); err != nil {
 		return err
 	}
@@ -95,6 +102,17 @@ func (a *app) migrateUp(cmd *cobra.Command) error {
 		fmt.Fprintln(a.stdout, "the schema is up to date")
 	default:
 		fmt.Fprintf(a.stdout, "applied %s\n", plural(pending, "migration"))
+	}
+	now, err := st.Extractors(ctx)
+	if err != nil {
+		return err
+	}
+	for _, x := range now {
+		i := slices.IndexFunc(old, func(o store.Extractor) bool { return o.ID == x.ID && o.Version != "" && o.Version != x.Version })
+		if i >= 0 {
+			fmt.Fprintf(a.stdout, "%s: version %s takes the place of %s; `backfill run --extractor %s --reprocess stale --dry-run` says what that has done\n",
+				x.Name, x.Version, old[i].Version, x.Name)
+		}
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/justfortytwo/backfill/heuristic"
 )
 
 // The main job by its verbs, as a person reads it and as a program does.
@@ -84,6 +86,10 @@ func TestMigrate(t *testing.T) {
 	t.Parallel()
 	d := setup(t)
 	require.Equal(t, "the schema is up to date\n", d.cli("migrate", "up").ok().out)
+	d.exec("delete from backfill.extractor_version")
+	d.exec("update backfill.extractor set version = '0' where name = 'heuristic'")
+	require.Equal(t, "the schema is up to date\nheuristic: version "+heuristic.Version+" takes the place of 0; `backfill run --extractor heuristic --reprocess stale --dry-run` says what that has done\n",
+		d.cli("migrate", "up").ok().out)
 	require.Equal(t, map[string]any{"applied": 0.0}, d.cli("migrate", "up", "--json").ok().object())
 	all := d.cli("migrate", "status", "--json").ok().objects()
 	for _, m := range all {
