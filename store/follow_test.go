@@ -260,6 +260,28 @@ func TestUndoInSteps(t *testing.T) {
 		select who || ': ' || reason from backfill.run_event order by id desc limit 1`))
 }
 
+// Many failures are queued in steps, and are one line in their run's history.
+func TestRetryInSteps(t *testing.T) {
+	t.Parallel()
+	b := planned(t, 1)
+	run := b.createRun(ReprocessFailed)
+	require.NoError(t, b.store.Plan(t.Context(), run))
+	require.Equal(t, "succeeded", b.run(run).State)
+	const captures = 2*retryCaptures + 1
+	b.exec("update backfill.extractor set batch_size = 1000")
+	b.exec(`insert into backfill.extraction (capture_id, extractor_id, version, state, outcome, run_id)
+		select g, 1, 'v', 'dead', 'panic', case when g % 2 = 0 then $1::bigint end from generate_series(1, $2::integer) g`, run, captures)
+	n, err := b.store.Retry(t.Context(), "me", RetryFilter{Outcome: Crashed})
+	require.NoError(t, err)
+	require.Zero(t, n)
+	n, err = b.store.Retry(t.Context(), "me", RetryFilter{})
+	require.NoError(t, err)
+	require.Equal(t, int64(captures), n)
+	require.Equal(t, int64(captures), query[int64](b, "select backfill.size(range_agg(ids)) from backfill.batch where due <= now() and prio = 1"))
+	require.Equal(t, []string{"10000 of its failures are tried again"}, query[[]string](b, `
+		select array_agg(reason) from backfill.run_event where from_state = to_state`))
+}
+
 // A run that would stop at once is not resumed, and the error says what to change.
 func TestResumeRefused(t *testing.T) {
 	t.Parallel()
