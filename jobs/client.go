@@ -273,7 +273,7 @@ func (c *Client) Start(ctx context.Context) error {
 	if err := c.river.Start(ctx); err != nil {
 		return fmt.Errorf("starting River: %w", err)
 	}
-	c.looking.Go(func() { c.drain.lookOut(ctx) })
+	c.looking.Go(func() { c.drain.lookOut(ctx, c.river) })
 	return nil
 }
 

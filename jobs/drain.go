@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 
 	"github.com/justfortytwo/backfill/store"
@@ -136,13 +137,18 @@ func (s *slot) free() bool { return len(s.bulk) < cap(s.bulk) }
 // lookEvery is how soon a process with free hands sees what is due.
 const lookEvery = 500 * time.Millisecond
 
+// deafAfter is so many looks at work that is due, all hands free, after which we have
+// probably not heard that the queue goes on.
+const deafAfter = 10
+
 // lookOut wakes the queues that this process has hands free for, until it stops. A job
 // that calls for more hands is as likely fetched by a process that has only its drain
 // for live turns left, and then comes to nothing. What cannot be asked now is asked
 // again, and the sweep reports it.
-func (w *drainWorker) lookOut(ctx context.Context) {
+func (w *drainWorker) lookOut(ctx context.Context, client *river.Client[pgx.Tx]) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
+	idle := map[string]int{}
 	for !w.stopped(ctx) {
 		select {
 		case <-w.stopping:
@@ -152,11 +158,27 @@ func (w *drainWorker) lookOut(ctx context.Context) {
 				if !slot.free() || slot.model != nil && slot.model.Client().Wait() > 0 {
 					continue
 				}
-				if due, err := w.store.AnyDue(ctx, slot.ID, slot.Version, store.PrioRun); err == nil && due {
+				due, err := w.store.AnyDue(ctx, slot.ID, slot.Version, store.PrioRun)
+				if err != nil || !due || len(slot.bulk) > 0 {
+					idle[slot.Name] = 0
+				} else if idle[slot.Name]++; idle[slot.Name] == deafAfter {
+					idle[slot.Name] = 0
+					listenAgain(ctx, client, slot.Name)
+				}
+				if err == nil && due {
 					_ = w.store.Wake(ctx, slot.Name, 0)
 				}
 			}
 		}
+	}
+}
+
+// listenAgain tells this process, and all others, that a queue goes on which River
+// does not hold paused: River says it once, and whoever was about to start, or had
+// just lost his connection, keeps the queue paused for good.
+func listenAgain(ctx context.Context, client *river.Client[pgx.Tx], name string) {
+	if queue, err := client.QueueGet(ctx, name); err == nil && queue.PausedAt == nil {
+		_ = client.QueueResume(ctx, name, nil) // the next look tries again
 	}
 }
 

@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
 	"github.com/stretchr/testify/require"
 
 	"github.com/justfortytwo/backfill/extract"
 	"github.com/justfortytwo/backfill/heuristic"
+	"github.com/justfortytwo/backfill/jobs"
 	"github.com/justfortytwo/backfill/store"
 )
 
@@ -354,4 +356,26 @@ func TestStop(t *testing.T) {
 	b.idle(20 * time.Second)
 	b.requireInvariants()
 	require.Equal(t, int64(1000), query[int64](b, "select count(*) from backfill.staging"))
+}
+
+// A queue that goes on is worked also by whoever did not hear that it does; one that
+// somebody keeps paused is not.
+func TestQueueGoesOnUnheard(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	client, err := jobs.New(b.pool, config(extractorFunc(whole)))
+	require.NoError(t, err)
+	require.NoError(t, client.Start(context.Background()))
+	t.Cleanup(func() { require.NoError(t, client.Stop(context.Background())) })
+	b.insert("one")
+	b.idle(20 * time.Second)
+	events, unsubscribe := client.River().Subscribe(river.EventKindQueuePaused)
+	defer unsubscribe()
+	require.NoError(t, client.River().QueuePause(t.Context(), "heuristic", nil))
+	<-events
+	b.await(20*time.Second, "select not exists (select from river.river_job where kind = 'drain' and state = 'running')")
+	b.insert("two")
+	require.Never(t, func() bool { return query[bool](b, "select count(*) > 1 from backfill.extraction") }, 7*time.Second, 100*time.Millisecond)
+	b.exec("update river.river_queue set paused_at = null where name = 'heuristic'") // and nobody is told
+	b.idle(20 * time.Second)
 }
