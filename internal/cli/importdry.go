@@ -50,6 +50,8 @@ type draft struct {
 	*bufio.Writer
 
 	file *os.File
+	// named is set while the file has a name that is to be removed.
+	named bool
 	// entries are in the order they were written, and last is the index of the last
 	// one by the hash of its id.
 	entries []entry
@@ -68,7 +70,9 @@ func newDraft() (*draft, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a temporary file for the dry run: %w", err)
 	}
-	return &draft{Writer: bufio.NewWriterSize(file, 1<<16), file: file, last: map[uint64]int{}, seed: maphash.MakeSeed()}, nil
+	// Where an open file can be removed, it goes with the process, however that ends.
+	named := os.Remove(file.Name()) != nil
+	return &draft{Writer: bufio.NewWriterSize(file, 1<<16), file: file, named: named, last: map[uint64]int{}, seed: maphash.MakeSeed()}, nil
 }
 
 // Write implements io.Writer.
@@ -116,5 +120,7 @@ func (d *draft) print(w io.Writer) error {
 
 func (d *draft) close() {
 	_ = d.file.Close()
-	_ = os.Remove(d.file.Name())
+	if d.named {
+		_ = os.Remove(d.file.Name())
+	}
 }

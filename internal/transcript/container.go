@@ -251,9 +251,13 @@ func (im *importer) openZip(r io.Reader, buf *bufio.Reader) (archive *zip.Reader
 		if err != nil {
 			return nil, nil, fmt.Errorf("spool the archive: %w", err)
 		}
+		// Where an open file can be removed, it goes with the process, however that ends.
+		named := os.Remove(spool.Name()) != nil
 		done = func() {
 			_ = spool.Close()
-			_ = os.Remove(spool.Name())
+			if named {
+				_ = os.Remove(spool.Name())
+			}
 		}
 		if size, err = io.Copy(spool, buf); err != nil {
 			done()
