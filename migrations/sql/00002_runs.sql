@@ -274,6 +274,9 @@ begin
             insert into backfill.run_event (run_id, who, from_state, to_state, reason)
             values (p_run, backfill.who(), v_state, v_state, 'leases were taken from ' || v_workers);
         end if;
+        if v_state = 'cancelling' then
+            perform backfill.follow_run(p_run); -- what was given back since
+        end if;
         if exists (select from backfill.batch b where b.run_id = p_run and (b.state = 'leased' or b.due is not null and v_state = 'cancelling')) then
             return false;
         end if;
