@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/justfortytwo/backfill/extract/llm"
@@ -14,6 +15,7 @@ type budget struct {
 	store    *store.Store
 	endpoint string
 	daily    DailyLimit
+	log      *slog.Logger
 }
 
 // DailyLimit bounds what all processes together may use of an endpoint in a day,
@@ -39,8 +41,8 @@ type spender struct {
 }
 
 // newModel prepares a slot's model, with the budget that all processes share.
-func newModel(st *store.Store, s Slot) (*llm.Extractor, error) {
-	shared := &budget{store: st, daily: s.Daily}
+func newModel(st *store.Store, s Slot, log *slog.Logger) (*llm.Extractor, error) {
+	shared := &budget{store: st, daily: s.Daily, log: log}
 	x, err := s.Model(shared)
 	if err != nil {
 		return nil, err
@@ -91,8 +93,10 @@ func (b *budget) Reserve(ctx context.Context, est llm.Spend) (settle func(llm.Sp
 	return func(used llm.Spend) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
-		// What cannot be written stays reserved: too careful rather than too late.
-		_ = b.store.Settle(ctx, limits, est.Tokens, micro(est), used.Tokens, micro(used))
+		if err := b.store.Settle(ctx, limits, est.Tokens, micro(est), used.Tokens, micro(used)); err != nil {
+			// It stays reserved: too careful rather than too late.
+			b.log.WarnContext(ctx, "what a call has used was not booked: what was set aside for it counts instead", "error", err)
+		}
 	}, nil
 }
 

@@ -41,7 +41,7 @@ func newDrainWorker(st *store.Store, cfg Config, stopping <-chan struct{}) (*dra
 	for _, s := range cfg.Slots {
 		slot := &slot{Slot: s, bulk: make(chan struct{}, s.Workers-1)}
 		if s.Model != nil {
-			x, err := newModel(st, s)
+			x, err := newModel(st, s, cfg.Logger)
 			if err != nil {
 				return nil, err
 			}

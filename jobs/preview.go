@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/justfortytwo/backfill/store"
 )
@@ -13,10 +14,10 @@ const MaxTextBytes = maxTextBytes
 // but what a model is paid for it. A model is asked once.
 type Preview func(context.Context, store.Capture) store.Result
 
-// NewPreview prepares the slot's extractor or model.
-func NewPreview(st *store.Store, s Slot) (Preview, error) {
+// NewPreview prepares the slot's extractor or model. log hears what nobody else does.
+func NewPreview(st *store.Store, s Slot, log *slog.Logger) (Preview, error) {
 	if s.Model != nil {
-		x, err := newModel(st, s)
+		x, err := newModel(st, s, log)
 		if err != nil {
 			return nil, err
 		}

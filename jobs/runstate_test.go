@@ -113,6 +113,33 @@ func TestPause(t *testing.T) {
 	require.Equal(t, int64(0), query[int64](b, "select count(*) from backfill.batch where run_id = $1", id))
 }
 
+// A batch that is worked capture by capture is given back when its run is paused.
+func TestPauseSingleStep(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := t.Context()
+	b.exec("update backfill.extractor set on_insert = false")
+	b.insert("1", "2", "3", "4", "5", "6", "7", "8", "9")
+	id, err := b.store.CreateRun(ctx, store.NewRun{Kind: store.KindRun, Extractor: 1, Reprocess: store.ReprocessMissing})
+	require.NoError(t, err)
+	require.NoError(t, b.store.Plan(ctx, id))
+	b.exec("update backfill.batch set attempts = 1") // its last claim came to nothing
+	entered, gate := make(chan struct{}, 10), make(chan struct{})
+	b.start(config(extractorFunc(func(t extract.Turn) []extract.Candidate {
+		entered <- struct{}{}
+		<-gate
+		return whole(t)
+	})))
+	<-entered
+	require.NoError(t, b.store.PauseRun(ctx, id, store.Change{Who: "me"}))
+	close(gate)
+	b.await(10*time.Second, "select state = 'paused' from backfill.run")
+	require.Equal(t, int64(1), query[int64](b, "select count(*) from backfill.extraction"), "the one in hand")
+	require.NoError(t, b.store.ResumeRun(ctx, id, store.Change{Who: "me"}))
+	b.await(20*time.Second, "select state = 'succeeded' from backfill.run")
+	b.requireInvariants()
+}
+
 // A capped run is worked by as many drains as its cap lets, without a sweep having
 // to call each of them.
 func TestCapIsUsed(t *testing.T) {

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -19,7 +20,10 @@ func (w *drainWorker) step(ctx context.Context, slot *slot, b store.Batch) error
 		if w.stopped(ctx) {
 			return w.giveBack(ctx, slot, b)
 		}
-		if err := w.store.StepInto(ctx, b.Lease, id, w.cfg.Lease); err != nil {
+		switch err := w.store.StepInto(ctx, b.Lease, id, w.cfg.Lease); {
+		case errors.Is(err, store.ErrHalted):
+			return w.giveBack(ctx, slot, b)
+		case err != nil:
 			return err
 		}
 		if err := w.stepInto(ctx, slot, b, id); err != nil {

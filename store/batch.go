@@ -161,16 +161,18 @@ func (s *Store) Extend(ctx context.Context, leases []Lease, by time.Duration) er
 }
 
 // StepInto records the capture in hand, in single-step mode, before it is worked:
-// should it take the process down, the next claim knows which one it was.
+// should it take the process down, the next claim knows which one it was. It fails
+// with [ErrHalted].
 func (s *Store) StepInto(ctx context.Context, l Lease, capture int64, lease time.Duration) error {
 	tag, err := s.pool.Exec(ctx, `
 		update backfill.batch set at = $3, due = now() + $4
-		where id = $1 and lease_no = $2 and state = 'leased'`, l.BatchID, l.No, capture, lease)
+		where id = $1 and lease_no = $2 and state = 'leased'
+		  and exists (select from backfill.workable_batch w where w.id = $1)`, l.BatchID, l.No, capture, lease)
 	if err != nil {
 		return wrap("recording the capture in hand", err)
 	}
 	if tag.RowsAffected() == 0 {
-		return ErrLeaseLost
+		return ErrHalted
 	}
 	return nil
 }

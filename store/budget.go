@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -51,7 +53,7 @@ func (s *Store) Reserve(ctx context.Context, limits []Limit, tokens, microUSD in
 		return wrap("reserving the budget", err)
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-	for _, l := range limits {
+	for _, l := range inOrder(limits) {
 		// Amounts before this reservation.
 		var used, reserved struct{ tokens, microUSD int64 }
 		var quiet bool
@@ -82,6 +84,11 @@ func (s *Store) Reserve(ctx context.Context, limits []Limit, tokens, microUSD in
 	return nil
 }
 
+// inOrder is the order that everybody locks limits in.
+func inOrder(limits []Limit) []Limit {
+	return slices.SortedFunc(slices.Values(limits), func(a, b Limit) int { return cmp.Compare(a.Scope, b.Scope) })
+}
+
 // Settle puts what was used in the place of what was reserved.
 func (s *Store) Settle(ctx context.Context, limits []Limit, reservedTokens, reservedMicroUSD, tokens, microUSD int64) error {
 	scopes := make([]string, len(limits))
@@ -89,9 +96,10 @@ func (s *Store) Settle(ctx context.Context, limits []Limit, reservedTokens, rese
 		scopes[i] = l.Scope
 	}
 	if _, err := s.pool.Exec(ctx, `
-		update backfill.budget set updated_at = now(), tokens = tokens + $4, microusd = microusd + $5,
+		update backfill.budget b set updated_at = now(), tokens = tokens + $4, microusd = microusd + $5,
 		    reserved_tokens = reserved_tokens - $2, reserved_microusd = reserved_microusd - $3
-		where scope = any ($1)`, scopes, reservedTokens, reservedMicroUSD, tokens, microUSD); err != nil {
+		from (select scope from backfill.budget where scope = any ($1) order by scope for update) held
+		where b.scope = held.scope`, scopes, reservedTokens, reservedMicroUSD, tokens, microUSD); err != nil {
 		return wrap("settling the budget", err)
 	}
 	return nil

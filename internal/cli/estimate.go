@@ -150,7 +150,7 @@ func (a *app) preview(ctx context.Context, st *store.Store, cfg jobs.Config, x s
 			if err != nil {
 				return err
 			}
-			preview, err := jobs.NewPreview(st, slot)
+			preview, err := jobs.NewPreview(st, slot, a.logger())
 			if err != nil {
 				return err
 			}

@@ -257,7 +257,7 @@ create index llm_call_run on backfill.llm_call (run_id) include (cost_microusd) 
 -- cost before it is made and settles it afterwards, so that all processes together
 -- keep to limits. What a vanished process had reserved stays reserved.
 create table backfill.budget (
-    scope             text primary key,
+    scope             text collate "C" primary key,
     updated_at        timestamptz not null default now(),
     tokens            bigint not null default 0,
     microusd          bigint not null default 0,
