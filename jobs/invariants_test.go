@@ -44,7 +44,7 @@ var invariants = map[string]string{
 		select b.id || ' ' || b.state from backfill.batch b where b.due is not null`,
 	"net counts that differ from the ledger": `
 		select s.extractor from backfill.v_status s join backfill.v_status_exact x using (extractor)
-		where (s.staged, s.empty, s.skipped, s.dead, s.candidates) is distinct from (x.staged, x.empty, x.skipped, x.dead, x.candidates)`,
+		where (s.staged, s.empty, s.skipped, s.undone, s.dead, s.candidates) is distinct from (x.staged, x.empty, x.skipped, x.undone, x.dead, x.candidates)`,
 	"something to hand over that nobody can claim": `
 		select s.capture_id::text from backfill.staging s join backfill.extraction x using (capture_id, extractor_id)
 		where s.ord > x.handed_upto and x.handoff_due is null`,

@@ -78,7 +78,10 @@ func (w *drainWorker) ask(ctx context.Context, slot *slot, b store.Batch, id int
 				}
 			}
 			if spent, ok := errors.AsType[*runSpentError](failure); ok && e.RunEnded { // which cannot rest until it is resumed
-				result.Outcome, result.Error, failure = store.ProviderError, spent.Error(), nil
+				if err := w.store.GiveUp(ctx, slot.ID, id, spent.Error()); err != nil {
+					return false, err
+				}
+				continue
 			}
 			if failure != nil {
 				return false, w.leave(ctx, slot, b, id, failure, result.Calls)

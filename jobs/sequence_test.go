@@ -347,7 +347,7 @@ func TestModelRetriesOfAnEndedRun(t *testing.T) {
 			b.exec("update backfill.extraction set next_attempt_at = now()")
 			b.hurry(20 * time.Second)
 			if name == "over it" {
-				require.Equal(t, "dead/provider_error/2", b.ledger())
+				require.Equal(t, "dead/unparseable/1", b.ledger())
 				require.Equal(t, "max-cost is reached", query[string](b.testBundle, "select error from backfill.extraction"))
 				require.Len(t, b.server.Requests(), 1)
 				return

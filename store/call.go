@@ -196,6 +196,17 @@ func (s *Store) Leave(ctx context.Context, l Left) error {
 	})
 }
 
+// GiveUp gives up a capture that was entered, for a reason that is not its own: the
+// outcome of its earlier attempts stays on record. The batch is closed by [Store.Write].
+func (s *Store) GiveUp(ctx context.Context, extractor int16, capture int64, reason string) error {
+	if _, err := s.pool.Exec(ctx, `
+		update backfill.extraction set state = 'dead', next_attempt_at = null, error = $3, attempts = greatest(attempts - 1, 0), updated_at = now()
+		where capture_id = $2 and extractor_id = $1 and state = 'queued'`, extractor, capture, reason); err != nil {
+		return wrap("giving a capture up", err)
+	}
+	return nil
+}
+
 // LoseCall records that a worker vanished with the capture in hand, and that a
 // model may have been asked.
 func (s *Store) LoseCall(ctx context.Context, l Lease) error {

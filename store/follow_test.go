@@ -232,19 +232,24 @@ func TestUndoInSteps(t *testing.T) {
 	b := planned(t, 4)
 	ctx := t.Context()
 	run := b.planAll()
+	other := b.createRun(ReprocessMissing)
+	for _, state := range []string{"planning", "cancelling"} {
+		b.exec("update backfill.run set state = $1 where id = $2 and state <> $1", state, other)
+		var refused *RunStateError
+		_, err := b.store.Undo(ctx, other, "me")
+		require.ErrorAs(t, err, &refused)
+	}
 	for _, state := range []string{"running", "pausing"} {
-		if state != "running" {
-			b.exec("update backfill.run set state = $1", state)
-		}
+		b.exec("update backfill.run set state = $1 where id = $2 and state <> $1", state, run)
 		var refused *RunStateError
 		_, err := b.store.Undo(ctx, run, "me")
 		require.ErrorAs(t, err, &refused)
 		require.ErrorContains(t, err, "`backfill pause 1`")
 	}
-	b.exec("update backfill.run set state = 'running'")
+	b.exec("update backfill.run set state = 'running' where id = $1", run)
 	b.exec("delete from backfill.batch")
 	require.NoError(t, b.store.SettleRun(ctx, run))
-	const captures = 2*undoCaptures + 1
+	const captures = undoCaptures + 1
 	b.exec(`insert into backfill.extraction (capture_id, extractor_id, version, state, outcome, run_id, claimed_upto, handed_upto, handoff_due)
 		select g, 1, 'v', 'done', 'staged', $1, handed as claimed, handed, case when handed = 0 then now() end from (select g, (g % 100 = 0)::integer as handed from generate_series(1, $2::integer) g) g`, run, captures)
 	b.exec(`insert into backfill.staging (capture_id, extractor_id, ord, salience, fingerprint, content, version)
@@ -256,11 +261,11 @@ func TestUndoInSteps(t *testing.T) {
 	require.Equal(t, TakenBack{Captures: captures - 100, Candidates: captures - 100, Kept: 100}, u)
 	require.Equal(t, int64(100), query[int64](b, "select count(*) from backfill.staging"))
 	b.requireCounts()
-	require.Equal(t, "me: undone: 9901 candidates of 9901 captures taken back, 100 kept", query[string](b, `
-		select who || ': ' || reason from backfill.run_event order by id desc limit 1`))
+	require.Equal(t, []string{"me: undone: 9900 candidates of 9900 captures taken back, 100 kept", "me: undone: 1 candidates of 1 captures taken back, 0 kept"},
+		query[[]string](b, "select array_agg(who || ': ' || reason order by id) from backfill.run_event where reason like 'undone%'"))
 }
 
-// Many failures are queued in steps, and are one line in their run's history.
+// Many failures are queued in steps, each of which is on record with its run.
 func TestRetryInSteps(t *testing.T) {
 	t.Parallel()
 	b := planned(t, 1)
@@ -278,7 +283,7 @@ func TestRetryInSteps(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, int64(captures), n)
 	require.Equal(t, int64(captures), query[int64](b, "select backfill.size(range_agg(ids)) from backfill.batch where due <= now() and prio = 1"))
-	require.Equal(t, []string{"10000 of its failures are tried again"}, query[[]string](b, `
+	require.Equal(t, []string{"5000 of its failures are tried again", "5000 of its failures are tried again"}, query[[]string](b, `
 		select array_agg(reason) from backfill.run_event where from_state = to_state`))
 }
 

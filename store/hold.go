@@ -156,3 +156,26 @@ func (s *Store) Blocked(ctx context.Context, run int64) (Blocked, error) {
 	}
 	return b[0], nil
 }
+
+// Held is what workers have in hand of a run.
+type Held struct {
+	Batches int64  `db:"batches"`
+	Workers string `db:"workers"`
+	// Until is how long their leases last at most, if nobody extends them.
+	Until time.Duration `db:"until"`
+	// SeenWorker is when a worker last did anything; nil when none did within the last
+	// hour.
+	SeenWorker *time.Time `db:"seen_worker"`
+}
+
+// Held counts the batches of a run whose leases have not run out.
+func (s *Store) Held(ctx context.Context, run int64) (Held, error) {
+	h, err := collect[Held](ctx, s, "asking what is in work", `
+		select count(*) as batches, coalesce(string_agg(distinct worker, ', ' order by worker), '') as workers,
+		       coalesce(max(due) - now(), interval '0') as until, `+seenWorker+` as seen_worker
+		from backfill.batch where run_id = $1 and state = 'leased' and due > now()`, run)
+	if err != nil {
+		return Held{}, err
+	}
+	return h[0], nil
+}

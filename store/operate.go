@@ -65,8 +65,40 @@ func (s *Store) ResumeRun(ctx context.Context, run int64, c Change) error {
 const MaxCostReached = "max-cost is reached"
 
 // CancelRun ends a run for good. What it has staged stays; what it has not begun
-// has no result, so that a later run finds it.
+// has no result, so that a later run finds it. Of a run that has ended by itself, it
+// gives up the failures that wait for another attempt.
 func (s *Store) CancelRun(ctx context.Context, run int64, c Change) error {
+	var given int64
+	err := s.as(ctx, c.Who, func(tx pgx.Tx) error {
+		err := tx.QueryRow(ctx, `
+			with ended as (
+				select id, state, extractor_id from backfill.run where id = $1 and state in ('succeeded', 'finished_with_errors') for update
+			), dropped as (
+				update backfill.batch b set state = 'cancelled', due = null, finished_at = now()
+				from (select b.id from backfill.batch b join ended on b.run_id = ended.id
+				      where b.state = 'pending' order by b.id for update of b skip locked) l
+				where b.id = l.id returning b.extractor_id, b.ids
+			), captures as (
+				select d.extractor_id, c as id from dropped d, unnest(d.ids) r, generate_series(lower(r), upper(r) - 1) c
+			), given_up as (
+				update backfill.extraction x set state = 'dead', next_attempt_at = null
+				where x.state <> 'done' and ((x.capture_id, x.extractor_id) in (select id, extractor_id from captures) and x.state = 'queued'
+				                             or (x.run_id, x.extractor_id) in (select id, extractor_id from ended) and x.state = 'retry')
+				returning x.capture_id
+			), noted as (
+				insert into backfill.run_event (run_id, who, from_state, to_state, reason)
+				select id, backfill.who(), state, state as unchanged, format('%s of its failures were given up', (select count(*) from given_up))
+				from ended where exists (select from given_up)
+			)
+			select count(*) from given_up`, run).Scan(&given)
+		if err != nil {
+			return wrap("giving failures up", err)
+		}
+		return nil
+	})
+	if err != nil || given > 0 {
+		return err
+	}
 	return s.changeRun(ctx, run, c, "'cancelling'", "cancelled")
 }
 

@@ -163,9 +163,9 @@ func (s *Store) fold(ctx context.Context, age time.Duration, from int) (int64, e
 		), added as (
 			-- What was cancelled stays to do in the eyes of its run.
 			insert into backfill.batch (extractor_id, version, prio, mode, run_id, state, due, created_at, started_at, finished_at, lease_no,
-			    captures, batches, staged, empty, skipped, candidates, found, outcomes, ids)
+			    captures, batches, staged, empty, skipped, undone, candidates, found, outcomes, ids)
 			select b.extractor_id, max(b.version), b.prio, b.mode, b.run_id, b.state, null, min(b.created_at), min(b.started_at), max(b.finished_at),
-			    sum(b.lease_no), sum(b.captures), sum(b.batches), sum(b.staged), sum(b.empty), sum(b.skipped), sum(b.candidates), sum(b.found),
+			    sum(b.lease_no), sum(b.captures), sum(b.batches), sum(b.staged), sum(b.empty), sum(b.skipped), sum(b.undone), sum(b.candidates), sum(b.found),
 			    coalesce((select s.outcomes from sums s
 			              where (s.extractor_id, coalesce(s.run_id, 0), s.prio, s.mode, s.state)
 			                  = (b.extractor_id, coalesce(b.run_id, 0), b.prio, b.mode, b.state)), '{}'),

@@ -39,7 +39,7 @@ func (b *testBundle) staged(captures int) (run int64) {
 func (b *testBundle) requireCounts() {
 	b.Helper()
 	require.True(b, query[bool](b, `
-		select (s.staged, s.empty, s.skipped, s.candidates) = (x.staged, x.empty, x.skipped, x.candidates)
+		select (s.staged, s.empty, s.skipped, s.undone, s.candidates) = (x.staged, x.empty, x.skipped, x.undone, x.candidates)
 		from backfill.v_status s join backfill.v_status_exact x using (extractor) where extractor = 'heuristic'`), "net counts")
 }
 

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -24,51 +23,36 @@ type RetryFilter struct {
 // nothing more is done for that one.
 func (s *Store) Retry(ctx context.Context, who string, f RetryFilter) (int64, error) {
 	var all int64
-	var err error
-	runs := map[retriedOf]int64{}
-	for last := (retried{}); err == nil; {
+	for last := (retried{}); ; {
 		var step []retried
-		err = s.inTx(ctx, func(tx pgx.Tx) (err error) {
+		err := s.as(ctx, who, func(tx pgx.Tx) (err error) {
 			step, err = f.retry(ctx, tx, last)
 			return err
 		})
 		if err != nil || len(step) == 0 {
-			break
+			return all, err
 		}
 		last = step[len(step)-1]
 		all += int64(len(step))
-		for _, r := range step {
-			if r.Run != nil {
-				runs[retriedOf{*r.Run, r.Over}]++
-			}
-		}
 	}
-	return all, errors.Join(err, s.as(context.WithoutCancel(ctx), who, func(tx pgx.Tx) error {
-		for run, n := range runs {
-			if _, err := tx.Exec(context.WithoutCancel(ctx), `
-				insert into backfill.run_event (run_id, who, from_state, to_state, reason)
-				select r.id, backfill.who(), r.state, r.state as unchanged,
-				       format('%s of its failures are tried again%s', $2::bigint, case when $3 then ', outside of it' else '' end)
-				from backfill.run r where r.id = $1`, run.run, n, run.over); err != nil {
-				return wrap("recording the retry", err)
-			}
-		}
-		return nil
-	}))
 }
 
-// retried is a failure that was queued. Over is set if its run is one that nothing
-// more is done for.
+// Waiting counts the failures of a run that wait for another attempt, or are queued
+// for it.
+func (s *Store) Waiting(ctx context.Context, run int64) (int64, error) {
+	var n int64
+	if err := s.pool.QueryRow(ctx, `
+		select count(*) from backfill.extraction x join backfill.run r on r.id = x.run_id and r.extractor_id = x.extractor_id
+		where r.id = $1 and x.state <> 'done' and x.state in ('retry', 'queued')`, run).Scan(&n); err != nil {
+		return 0, wrap("counting failures that wait", err)
+	}
+	return n, nil
+}
+
+// retried is a failure that was queued.
 type retried struct {
-	Capture   int64  `db:"capture_id"`
-	Extractor int16  `db:"extractor_id"`
-	Run       *int64 `db:"run_id"`
-	Over      bool   `db:"over"`
-}
-
-type retriedOf struct {
-	run  int64
-	over bool
+	Capture   int64 `db:"capture_id"`
+	Extractor int16 `db:"extractor_id"`
 }
 
 // retry queues the next failures after one, in the ledger's order.
@@ -84,8 +68,13 @@ func (f RetryFilter) retry(ctx context.Context, tx pgx.Tx, after retried) ([]ret
 			update backfill.extraction x
 			set state = 'retry', attempts = 0, next_attempt_at = now(), run_id = case when not p.over then p.run_id end
 			from picked p where x.capture_id = p.capture_id and x.extractor_id = p.extractor_id
+		), noted as (
+			insert into backfill.run_event (run_id, who, from_state, to_state, reason)
+			select r.id, backfill.who(), r.state, r.state as unchanged,
+			       format('%s of its failures are tried again%s', count(*), case when p.over then ', outside of it' else '' end)
+			from picked p join backfill.run r on r.id = p.run_id group by r.id, r.state, p.over
 		)
-		select * from picked order by capture_id, extractor_id`, f.RunID, f.Outcome, f.IDs, after.Capture, after.Extractor, retryCaptures)
+		select capture_id, extractor_id from picked order by capture_id, extractor_id`, f.RunID, f.Outcome, f.IDs, after.Capture, after.Extractor, retryCaptures)
 	if err != nil {
 		return nil, wrap("retrying", err)
 	}

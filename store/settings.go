@@ -55,7 +55,8 @@ func (s Settings) Validate() error {
 	return nil
 }
 
-// ErrRunEnded says that a run has ended, so that nothing of it can be changed.
+// ErrRunEnded says that nothing more is done for a run, so that nothing of it can be
+// changed. Those of one that has ended by itself hold for its failures.
 var ErrRunEnded = errors.New("it has ended: its settings stay as they are")
 
 // ErrPlanned says that a run's captures are in batches already.
@@ -70,7 +71,7 @@ func (s *Store) Set(ctx context.Context, run int64, who string, change func(*Set
 		var current []byte
 		var ended, planned bool
 		err := tx.QueryRow(ctx, `
-			select settings, finished_at is not null, planned_at is not null from backfill.run where id = $1 for update`, run).
+			select settings, state in ('cancelled', 'failed'), planned_at is not null from backfill.run where id = $1 for update`, run).
 			Scan(&current, &ended, &planned)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):

@@ -18,6 +18,7 @@ type Status struct {
 	Staged        int64          `json:"staged" db:"staged"`
 	Empty         int64          `json:"empty" db:"empty"`
 	Skipped       int64          `json:"skipped" db:"skipped"`
+	Undone        int64          `json:"undone" db:"undone"`
 	Candidates    int64          `json:"candidates" db:"candidates"`
 	Pending       int64          `json:"pending" db:"pending"`
 	Leased        int64          `json:"leased" db:"leased"`
@@ -32,7 +33,7 @@ type Status struct {
 }
 
 // Done is the number of captures with a final result.
-func (s Status) Done() int64 { return s.Staged + s.Empty + s.Skipped }
+func (s Status) Done() int64 { return s.Staged + s.Empty + s.Skipped + s.Undone }
 
 // Open is the number of captures waiting or in work.
 func (s Status) Open() int64 { return s.Pending + s.Leased }

@@ -9,8 +9,8 @@ import (
 )
 
 // undoCaptures is the number of captures whose candidates are taken back in one
-// transaction.
-const undoCaptures = 5000
+// transaction, which is one line of the run's history.
+const undoCaptures = 10_000
 
 // TakenBack is what [Store.Undo] did.
 type TakenBack struct {
@@ -28,29 +28,18 @@ type TakenBack struct {
 // interrupted when it is called again.
 func (s *Store) Undo(ctx context.Context, run int64, who string) (TakenBack, error) {
 	var u TakenBack
-	var err error
-	for after, more := int64(0), true; more && err == nil; {
+	for after, more := int64(0), true; more; {
 		var step TakenBack
-		err = s.inTx(ctx, func(tx pgx.Tx) (err error) {
+		err := s.as(ctx, who, func(tx pgx.Tx) (err error) {
 			step, after, more, err = undo(ctx, tx, run, after)
 			return err
 		})
-		if err == nil {
-			u.Captures, u.Candidates, u.Kept = u.Captures+step.Captures, u.Candidates+step.Candidates, u.Kept+step.Kept
+		if err != nil {
+			return u, err
 		}
+		u.Captures, u.Candidates, u.Kept = u.Captures+step.Captures, u.Candidates+step.Candidates, u.Kept+step.Kept
 	}
-	if err != nil && u.Captures == 0 {
-		return u, err
-	}
-	return u, errors.Join(err, s.as(context.WithoutCancel(ctx), who, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(context.WithoutCancel(ctx), `
-			insert into backfill.run_event (run_id, who, from_state, to_state, reason)
-			select id, backfill.who(), state, state as unchanged, format('undone: %s candidates of %s captures taken back, %s kept', $2::bigint, $3::bigint, $4::bigint)
-			from backfill.run where id = $1`, run, u.Candidates, u.Captures, u.Kept); err != nil {
-			return wrap("recording the undo", err)
-		}
-		return nil
-	}))
+	return u, nil
 }
 
 // undo takes back the next captures after the given one.
@@ -101,13 +90,20 @@ func undo(ctx context.Context, tx pgx.Tx, run, after int64) (u TakenBack, last i
 			update backfill.extraction x set updated_at = now(), handoff_due = case when x.claimed_upto > x.handed_upto then x.handoff_due end
 			where x.extractor_id = $2 and x.capture_id = any ($3) and x.claimed_upto > 0
 		), net as (
-			insert into backfill.batch (extractor_id, run_id, prio, state, due, finished_at, version, ids, captures, staged, candidates)
-			select $2, $1, 1, 'done', null, now(), e.version, '{}', 0, -(select count(*) from undone), -$4::integer
-			from backfill.extractor e where e.id = $2
+			insert into backfill.batch (extractor_id, run_id, prio, state, due, finished_at, version, ids, captures, staged, undone, candidates)
+			select $2, $1, 1, 'done', null, now(), e.version, '{}', 0, -u.n, u.n, -$4::integer
+			from backfill.extractor e, (select count(*) as n from undone) u where e.id = $2
+		), kept as (
+			select count(*) as n from backfill.staging s join backfill.extraction x using (capture_id, extractor_id)
+			where s.extractor_id = $2 and s.capture_id = any ($3) and s.ord <= x.claimed_upto
+		), noted as (
+			insert into backfill.run_event (run_id, who, from_state, to_state, reason)
+			select r.id, backfill.who(), r.state, r.state as unchanged,
+			       format('undone: %s candidates of %s captures taken back, %s kept', $4::bigint, $5::bigint, kept.n)
+			from backfill.run r, kept where r.id = $1
 		)
-		select count(*) from backfill.staging s join backfill.extraction x using (capture_id, extractor_id)
-		where s.extractor_id = $2 and s.capture_id = any ($3) and s.ord <= x.claimed_upto`,
-		run, extractor, captures, u.Candidates).Scan(&u.Kept)
+		select n from kept`,
+		run, extractor, captures, u.Candidates, u.Captures).Scan(&u.Kept)
 	if err != nil {
 		return u, after, false, wrap("undoing", err)
 	}

@@ -240,7 +240,7 @@ func closeBatches(ctx context.Context, tx pgx.Tx, w Write, held []bool, recorded
 		}
 		net := tallies[i].net
 		batch.Queue(closeBatch, work.BatchID, done, work.Close == GiveBack, work.Close == Dead,
-			net[Staged], net[Empty], net[Skipped], tallies[i].candidates, tallies[i].found, json.RawMessage(outcomes))
+			net[Staged], net[Empty], net[Skipped], tallies[i].candidates, tallies[i].found, json.RawMessage(outcomes), net[Undone])
 	}
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return wrap("closing batches", err)
@@ -257,7 +257,7 @@ const closeBatch = `
 	               when not $3 then b.due
 	               else now() end,
 	    finished_at = case when $4 or isempty(l.ids) then now() end,
-	    staged = b.staged + $5, empty = b.empty + $6, skipped = b.skipped + $7, candidates = b.candidates + $8, found = b.found + $9,
+	    staged = b.staged + $5, empty = b.empty + $6, skipped = b.skipped + $7, undone = b.undone + $11, candidates = b.candidates + $8, found = b.found + $9,
 	    outcomes = case when b.outcomes = '{}' then $10::jsonb else (
 	        select coalesce(jsonb_object_agg(key, n), '{}')
 	        from (select key, sum(value::integer) as n

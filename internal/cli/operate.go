@@ -21,7 +21,7 @@ func (a *app) resumeCmd() *cobra.Command {
 }
 
 func (a *app) cancelCmd() *cobra.Command {
-	return a.forceable(a.changeCmd("cancel RUN", "End a run for good; what it has staged stays, see undo", (*store.Store).CancelRun))
+	return a.forceable(a.changeCmd("cancel RUN", "End a run for good; what it has staged stays, see undo. Of one that has ended: give up its failures", (*store.Store).CancelRun))
 }
 
 func (a *app) forceable(cmd *cobra.Command, c *store.Change) *cobra.Command {
@@ -77,6 +77,9 @@ func (a *app) undoCmd() *cobra.Command {
 			return a.withRun(cmd, args[0], func(ctx context.Context, st *store.Store, id int64) error {
 				u, err := st.Undo(ctx, id, osUser())
 				if err != nil {
+					if u.Captures > 0 {
+						fmt.Fprintf(a.stderr, "run %d: took back %s of %s until then\n", id, plural(u.Candidates, "candidate"), plural(u.Captures, "capture"))
+					}
 					return err
 				}
 				if a.json {
@@ -126,19 +129,30 @@ func (a *app) retryCmd() *cobra.Command {
 				return err
 			}
 			defer closePool()
+			outside := ""
 			if f.RunID != 0 {
-				if _, err := st.Run(cmd.Context(), f.RunID); err != nil {
+				run, err := st.Run(cmd.Context(), f.RunID)
+				if err != nil {
 					return err
+				}
+				if run.State == "cancelled" || run.State == "failed" {
+					outside = fmt.Sprintf(", outside of run %d, which was %s: its bounds do not hold for them", run.ID, run.State)
 				}
 			}
 			n, err := st.Retry(cmd.Context(), osUser(), f)
 			if err != nil {
+				if n > 0 {
+					fmt.Fprintf(a.stderr, "%s queued until then\n", plural(n, "capture"))
+				}
 				return err
 			}
 			if a.json {
 				return a.writeJSON(map[string]int64{"captures": n})
 			}
-			fmt.Fprintf(a.stdout, "%s queued\n", plural(n, "capture"))
+			if n == 0 {
+				outside = ""
+			}
+			fmt.Fprintf(a.stdout, "%s queued%s\n", plural(n, "capture"), outside)
 			return nil
 		},
 	}

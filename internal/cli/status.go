@@ -72,13 +72,13 @@ func (a *app) status(ctx context.Context, st *store.Store) (end bool, err error)
 	if a.json {
 		return false, writeJSONLines(a, all)
 	}
-	err = table(a.stdout, "EXTRACTOR VERSION STAGED EMPTY SKIPPED PENDING LEASED HELD RETRY DEAD CANDIDATES OLDEST", func(row func(...any)) {
+	err = table(a.stdout, "EXTRACTOR VERSION STAGED EMPTY SKIPPED UNDONE PENDING LEASED HELD RETRY DEAD CANDIDATES OLDEST", func(row func(...any)) {
 		for _, s := range all {
 			oldest := "-"
 			if s.OldestPending != nil {
 				oldest = s.OldestPending.Round(time.Second).String()
 			}
-			row(s.Extractor, deref(s.Version), s.Staged, s.Empty, s.Skipped, s.Pending, s.Leased, s.Held, s.Retry, s.Dead, s.Candidates, oldest)
+			row(s.Extractor, deref(s.Version), s.Staged, s.Empty, s.Skipped, s.Undone, s.Pending, s.Leased, s.Held, s.Retry, s.Dead, s.Candidates, oldest)
 		}
 	})
 	for _, s := range all {
@@ -126,8 +126,11 @@ func (w *runWatch) show(ctx context.Context, st *store.Store) (end bool, err err
 	case run.Total > 0:
 		line += fmt.Sprintf(" (%.1f%%)", 100*float64(run.Done)/float64(run.Total))
 	}
-	if w.rate >= 0.01 {
-		line += fmt.Sprintf("  %.3g/s", w.rate)
+	switch {
+	case w.rate >= 10:
+		line += fmt.Sprintf("  %.0f/s", w.rate)
+	case w.rate >= 0.01:
+		line += fmt.Sprintf("  %.2g/s", w.rate)
 	}
 	if eta > 0 {
 		line += "  ETA " + eta.Round(time.Second).String()
@@ -173,8 +176,17 @@ const workerGone = 30 * time.Second
 func stall(ctx context.Context, st *store.Store, run store.Run) (reason string, rate float64, err error) {
 	switch run.State {
 	case "planning", "running":
-	case "pausing", "paused", "cancelling", "cancelled":
+	case "pausing", "cancelling":
+		reason, err = inHand(ctx, st, run)
+		return reason, 0, err
+	case "paused", "cancelled":
 		reason, err = whoAsked(ctx, st, run)
+		return reason, 0, err
+	case "succeeded", "finished_with_errors":
+		waiting, err := st.Waiting(ctx, run.ID)
+		if waiting > 0 {
+			reason = fmt.Sprintf("%s waiting for another attempt, on its account; `backfill cancel %d` gives them up", plural(waiting, "failure"), run.ID)
+		}
 		return reason, 0, err
 	default:
 		return orZero(run.Error), 0, nil
@@ -202,6 +214,30 @@ func stall(ctx context.Context, st *store.Store, run store.Run) (reason string, 
 		reason = fmt.Sprintf("no worker has taken any of it for %s: they are busy, or none runs %s version %s", b.Untaken.Round(time.Second), run.Extractor, deref(b.Version))
 	}
 	return reason, b.Rate, nil
+}
+
+// inHand is what a run that is to pause or to end waits for.
+func inHand(ctx context.Context, st *store.Store, run store.Run) (string, error) {
+	reason, err := whoAsked(ctx, st, run)
+	if err != nil {
+		return "", err
+	}
+	held, err := st.Held(ctx, run.ID)
+	if err != nil {
+		return "", err
+	}
+	verb := "pause"
+	if run.State == "cancelling" {
+		verb = "cancel"
+	}
+	switch {
+	case held.Batches > 0:
+		reason += fmt.Sprintf(": %s in work at %s, for %s at most; `backfill %s %d --force` does not wait", plural(held.Batches, "batch"),
+			oneLine(held.Workers, 200), held.Until.Round(time.Second), verb, run.ID)
+	case held.SeenWorker == nil || time.Since(*held.SeenWorker) > workerGone:
+		reason += fmt.Sprintf(": no worker is there to complete it; `backfill %s %d` does", verb, run.ID)
+	}
+	return reason, nil
 }
 
 // whoAsked is "paused by ines".

@@ -303,7 +303,7 @@ func (c *campaign) smallBatches() {
 		c.await(time.Minute, "select state = $2 from backfill.run where id = $1", run, state)
 		reached := time.Since(began)
 		all := <-whole
-		c.row(fmt.Sprintf("`backfill %s`, %d open batches: until it is %s, and the command", name, batches, state),
+		c.row(fmt.Sprintf("`backfill %s RUN`, %d open batches: until it is %s, and the command", name, batches, state),
 			short(reached)+", "+short(all), "≤ 2s until then", reached <= 2*time.Second || name == "cancel")
 	}
 	verb("pause", "paused")

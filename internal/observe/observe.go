@@ -65,7 +65,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(up, 1)
 	for _, s := range all {
 		for state, n := range map[string]int64{
-			"staged": s.Staged, "empty": s.Empty, "skipped": s.Skipped, "pending": s.Pending, "leased": s.Leased,
+			"staged": s.Staged, "empty": s.Empty, "skipped": s.Skipped, "undone": s.Undone, "pending": s.Pending, "leased": s.Leased,
 			"held": s.Held, "retry": s.Retry, "dead": s.Dead,
 		} {
 			gauge(captures, float64(n), s.Extractor, state)

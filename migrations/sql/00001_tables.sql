@@ -135,6 +135,7 @@ create table backfill.batch (
     staged       integer not null default 0,
     empty        integer not null default 0,
     skipped      integer not null default 0,
+    undone       integer not null default 0,
     candidates   integer not null default 0,
     -- Candidates it has staged, whatever they replaced.
     found        integer not null default 0,

@@ -174,7 +174,13 @@ begin
                   where id = any (v_ids) and due is not null and (state = 'pending' or v_state <> 'cancelling' and due <= now())
                   order by id for update skip locked) l
             where b.id = l.id
-            returning b.extractor_id, b.ids
+            returning b.id, b.extractor_id, b.run_id, b.version, b.at, b.ids
+        ), lost as (
+            -- Whoever had a capture in hand and vanished may have asked a model.
+            insert into backfill.llm_call (capture_id, batch_id, run_id, prompt_version, class)
+            select d.at, d.id, d.run_id, d.version, 'lost'
+            from dropped d join backfill.extractor e on e.id = d.extractor_id and e.name = 'llm'
+            where d.at is not null
         ), captures as (
             select d.extractor_id, c as id from dropped d, unnest(d.ids) r, generate_series(lower(r), upper(r) - 1) c
         ), forgotten as (

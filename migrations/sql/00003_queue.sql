@@ -245,9 +245,10 @@ begin
     ), dropped as (
         delete from backfill.staging where capture_id = any (v_ids) returning extractor_id
     )
-    insert into backfill.batch (extractor_id, version, prio, state, due, finished_at, ids, captures, staged, empty, skipped, candidates)
+    insert into backfill.batch (extractor_id, version, prio, state, due, finished_at, ids, captures, staged, empty, skipped, undone, candidates)
     select e.id, e.version, 0, 'done', null, now(), '{}', 0,
            -count(*) filter (where d.was = 'staged'), -count(*) filter (where d.was = 'empty'), -count(*) filter (where d.was = 'skipped'),
+           -count(*) filter (where d.was = 'undone'),
            -(select count(*) from dropped where dropped.extractor_id = e.id)
     from deleted d join backfill.extractor e on e.id = d.extractor_id
     group by e.id;

@@ -7,9 +7,10 @@
 -- partial indexes.
 create view backfill.v_status as
 select e.name as extractor, e.version, e.on_insert,
-       (coalesce(b.staged + b.empty + b.skipped, 0) + coalesce(b.first_time, 0))::bigint
+       (coalesce(b.staged + b.empty + b.skipped + b.undone, 0) + coalesce(b.first_time, 0))::bigint
            + x.retry + x.dead as captures,
        coalesce(b.staged, 0)::bigint as staged, coalesce(b.empty, 0)::bigint as empty, coalesce(b.skipped, 0)::bigint as skipped,
+       coalesce(b.undone, 0)::bigint as undone,
        coalesce(b.candidates, 0)::bigint as candidates,
        coalesce(b.pending, 0)::bigint as pending, coalesce(b.leased, 0)::bigint as leased, coalesce(b.held, 0)::bigint as held,
        x.retry, x.dead,
@@ -17,7 +18,7 @@ select e.name as extractor, e.version, e.on_insert,
        e.stopped_at, e.stop_reason, e.stop_fix
 from backfill.extractor e
 left join (
-    select b.extractor_id, sum(b.staged) as staged, sum(b.empty) as empty, sum(b.skipped) as skipped, sum(b.candidates) as candidates,
+    select b.extractor_id, sum(b.staged) as staged, sum(b.empty) as empty, sum(b.skipped) as skipped, sum(b.undone) as undone, sum(b.candidates) as candidates,
            sum(b.todo) filter (where b.due is not null and b.mode = 'missing') as first_time,
            sum(b.todo) filter (where b.state = 'pending' and not b.rests) as pending,
            sum(b.todo) filter (where b.state = 'leased') as leased,
