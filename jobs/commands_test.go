@@ -60,6 +60,9 @@ func TestCommands(t *testing.T) {
 			"cancel":          m.cancel,
 			"undo":            m.undo,
 			"retry":           m.retry,
+			"exhaust":         m.exhaust,
+			"reach deadline":  m.reachDeadline,
+			"cap":             m.capped,
 			"nightly":         m.nightly,
 			"upgrade":         m.upgrade,
 			"claim":           m.claim,
@@ -357,6 +360,29 @@ func (m *machine) pause(t *rapid.T)  { m.change(t, m.store.PauseRun) }
 func (m *machine) resume(t *rapid.T) { m.change(t, m.store.ResumeRun) }
 func (m *machine) cancel(t *rapid.T) { m.change(t, m.store.CancelRun) }
 
+// set changes the settings of a run, unless nothing more is done for it.
+func (m *machine) set(run int64, change func(*store.Settings)) {
+	m.t.Helper()
+	if _, err := m.store.Set(context.Background(), run, "operator", change); !errors.Is(err, store.ErrRunEnded) {
+		require.NoError(m.t, err)
+	}
+}
+
+func (m *machine) exhaust(t *rapid.T) {
+	run := pick(t, m.runs)
+	m.set(run, func(s *store.Settings) { s.MaxCost = 1 })
+	require.NoError(t, m.store.ExhaustRun(context.Background(), run, store.MaxCostReached))
+}
+
+func (m *machine) reachDeadline(t *rapid.T) {
+	m.set(pick(t, m.runs), func(s *store.Settings) { s.Deadline = time.Now().Add(-time.Hour) })
+}
+
+func (m *machine) capped(t *rapid.T) {
+	n := rapid.IntRange(0, 2).Draw(t, "concurrency")
+	m.set(pick(t, m.runs), func(s *store.Settings) { s.Concurrency = n })
+}
+
 func (m *machine) undo(t *rapid.T) {
 	run := pick(t, m.runs)
 	if _, err := m.store.Undo(context.Background(), run, "operator"); !errors.As(err, new(*store.RunStateError)) {
@@ -443,6 +469,7 @@ func (m *machine) finish(plain *machine) {
 	t, ctx := m.t, context.Background()
 	m.broken = false
 	for _, run := range m.runs {
+		m.set(run, func(s *store.Settings) { *s = store.Settings{} })
 		if err := m.store.ResumeRun(ctx, run, store.Change{Who: "operator"}); !errors.As(err, new(*store.RunStateError)) {
 			require.NoError(t, err)
 		}

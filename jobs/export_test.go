@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"time"
 
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
@@ -17,3 +18,6 @@ func (c *Client) Drain(ctx context.Context, slot string, stopping <-chan struct{
 	drain.notifier = c.notifier
 	return drain.Work(ctx, &river.Job[drainArgs]{JobRow: &rivertype.JobRow{Queue: slot}})
 }
+
+// Backoff is the default of Config.Backoff.
+func Backoff(attempts int16) time.Duration { return backoff(attempts) }

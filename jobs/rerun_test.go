@@ -274,3 +274,19 @@ func TestStale(t *testing.T) {
 	require.Zero(t, b.run(store.ReprocessStale).Total)
 	require.Equal(t, all, b.everything())
 }
+
+// Failures wait four times as long each time, and do not return in step.
+func TestBackoff(t *testing.T) {
+	t.Parallel()
+	for attempts, about := range map[int16]time.Duration{1: time.Minute, 2: 4 * time.Minute, 3: 16 * time.Minute, 4: 64 * time.Minute} {
+		seen := map[time.Duration]bool{}
+		for range 100 {
+			d := jobs.Backoff(attempts)
+			require.GreaterOrEqual(t, d, about*8/10, attempts)
+			require.LessOrEqual(t, d, about*12/10, attempts)
+			seen[d] = true
+		}
+		require.Greater(t, len(seen), 50)
+	}
+	require.Positive(t, jobs.Backoff(1000))
+}

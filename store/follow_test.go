@@ -203,6 +203,47 @@ func TestRetriesOfARun(t *testing.T) {
 		select who || ': ' || reason from backfill.run_event where run_id = $1 order by id desc limit 1`, second))
 }
 
+// Failures that an ended run left behind can be given up; there is nothing else to
+// cancel of it.
+func TestCancelEndedRun(t *testing.T) {
+	t.Parallel()
+	b := planned(t, 4)
+	ctx := t.Context()
+	run := b.planAll()
+	b.exec("update backfill.batch set state = 'done', due = null, ids = '{}'")
+	require.NoError(t, b.store.SettleRun(ctx, run))
+	var refused *RunStateError
+	require.ErrorAs(t, b.store.CancelRun(ctx, run, Change{Who: "me"}), &refused)
+	b.exec(`insert into backfill.extraction (capture_id, extractor_id, version, state, outcome, next_attempt_at, run_id)
+		select g, 1, 'v', 'retry', 'panic', case g when 1 then now() - interval '1 minute' else now() + interval '1 hour' end, $1 from generate_series(1, 3) g`, run)
+	_, err := b.store.Sweep(ctx)
+	require.NoError(t, err)
+	waiting, err := b.store.Waiting(ctx, run)
+	require.NoError(t, err)
+	require.Equal(t, int64(3), waiting)
+	require.NoError(t, b.store.CancelRun(ctx, run, Change{Who: "me"}))
+	require.Equal(t, int64(3), query[int64](b, "select count(*) from backfill.extraction where state = 'dead' and outcome = 'panic'"))
+	require.Empty(t, b.claim(10))
+	require.Equal(t, []any{"succeeded", "me: 3 of its failures were given up"}, []any{b.run(run).State, query[string](b, `
+		select who || ': ' || reason from backfill.run_event order by id desc limit 1`)})
+}
+
+// A capture that a worker had in hand as it vanished may have been paid for: that is on
+// record also when its run is cancelled before anybody else takes it up.
+func TestCancelRecordsLostCalls(t *testing.T) {
+	t.Parallel()
+	b := planned(t, 4)
+	ctx := t.Context()
+	b.exec("update backfill.extractor set name = case id when 1 then 'was heuristic' else 'was llm' end")
+	b.exec("update backfill.extractor set name = 'llm' where id = 1")
+	run := b.planAll()
+	batch := b.claim(1)[0]
+	require.NoError(t, b.store.StepInto(ctx, batch.Lease, batch.IDs[0], time.Minute))
+	require.NoError(t, b.store.CancelRun(ctx, run, Change{Who: "me", Force: true}))
+	require.Equal(t, "cancelled", b.run(run).State)
+	require.Equal(t, []string{"1 lost"}, query[[]string](b, "select array_agg(capture_id || ' ' || class) from backfill.llm_call where run_id = $1", run))
+}
+
 // Failures of a run that rests are not tried again before it goes on.
 func TestRetriesRestWithTheirRun(t *testing.T) {
 	t.Parallel()
@@ -315,6 +356,7 @@ func TestResumeRefused(t *testing.T) {
 	b.set(run, `{"max_cost": 0.02}`)
 	require.NoError(t, b.store.ResumeRun(ctx, run, Change{Who: "me"}))
 	require.NoError(t, b.store.ResumeRun(ctx, run, Change{Who: "me"}), "it goes on already")
+	require.Nil(t, b.run(run).Error, "what stopped it before")
 	require.NoError(t, b.store.ExhaustRun(ctx, run, "the model has no price"))
 	require.NoError(t, b.store.ResumeRun(ctx, run, Change{Who: "me"}), "that is mended elsewhere")
 }
@@ -331,6 +373,9 @@ func TestFoldOfARun(t *testing.T) {
 			from generate_series(1, $1::integer)`, n, run, state, ago)
 	}
 	ended(1500, "done", "3 minutes")
+	b.exec("update backfill.batch set started_at = started_at - interval '1 day' where id = (select min(id) from backfill.batch where state = 'done')")
+	began := "select min(started_at) from backfill.batch"
+	first := query[time.Time](b, began)
 	ended(1500, "done", "1 minute")
 	ended(999, "dead", "3 minutes")
 	before, status := b.run(run), b.status()
@@ -341,6 +386,7 @@ func TestFoldOfARun(t *testing.T) {
 		after.OldestPending = status.OldestPending
 		require.Equal(t, status, after)
 		require.Equal(t, before, b.run(run))
+		require.Equal(t, first, query[time.Time](b, began), "the pace of the last runs goes by it")
 	}
 	require.Len(t, b.claim(10), 3)
 }

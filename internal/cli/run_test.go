@@ -227,6 +227,33 @@ func TestStatusStandstill(t *testing.T) {
 	require.Contains(t, d.cli("runs", "1").ok().out, "cost: $0.0123\n")
 }
 
+// Time left is nobody's guess below one per cent, and a run at rest has no pace.
+func TestStatusGuessesNothing(t *testing.T) {
+	t.Parallel()
+	d := setup(t)
+	d.exec("update backfill.extractor set on_insert = false")
+	d.exec("insert into backfill.intake (source, text) select 'test', 'text' from generate_series(1, 201)")
+	d.cli("run", "--batch-size", "1").ok()
+	finish := `update backfill.batch set state = 'done', due = null, ids = '{}', finished_at = now(), outcomes = '{"empty": 1}' where id <= $1`
+	d.exec(finish, 2)
+	status := func() map[string]any { return d.cli("status", "1", "--json").ok().object() }
+	require.Nil(t, status()["eta_seconds"])
+	require.Positive(t, status()["rate"])
+	d.exec(finish, 3)
+	require.NotNil(t, status()["eta_seconds"])
+	d.exec("update backfill.batch set state = 'leased', due = now() + interval '1 hour', worker = 'far-7' where id in (4, 5)")
+	d.cli("pause", "1").ok()
+	s := status()
+	require.Equal(t, []any{0.0, nil}, []any{s["rate"], s["eta_seconds"]})
+	require.Regexp(t, "^pausing by [^:]+: 2 batches in work at far-7, for (1h0m0s|59m5\\ds) at most; `backfill pause 1 --force` does not wait$", s["reason"])
+	d.exec("update backfill.batch set due = now() where state = 'leased'")
+	d.exec("delete from river.river_job")
+	require.Contains(t, status()["reason"], ": no worker is there to complete it; `backfill pause 1` does")
+	require.Contains(t, d.cli("pause", "1").ok().out, "run 1: paused")
+	d.cli("cancel", "1").ok()
+	require.Regexp(t, "^cancelled by ", status()["reason"])
+}
+
 // Without a worker the status says what it is waiting for.
 func TestStatusStalled(t *testing.T) {
 	t.Parallel()

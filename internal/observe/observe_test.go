@@ -34,6 +34,15 @@ func TestMount(t *testing.T) {
 			(20, 1, 'v', 'retry', 'panic'), (21, 1, 'v', 'queued', 'panic'), (22, 1, 'v', 'dead', 'panic')`)
 	require.NoError(t, err)
 
+	// One that nobody was told of.
+	for _, sql := range []string{
+		"update backfill.extractor set version = 'v' where id = 1", "alter table backfill.intake disable trigger all",
+		"insert into backfill.intake (id, source, text, created_at) values (99, 'test', 'text', now() - interval '3 days')",
+	} {
+		_, err = pool.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+
 	mux := http.NewServeMux()
 	observe.Mount(mux, store.New(pool))
 	get := func(path string) (int, string) {
@@ -58,6 +67,7 @@ func TestMount(t *testing.T) {
 		`backfill_captures{extractor="heuristic",state="staged"} 5`,
 		`backfill_captures{extractor="heuristic",state="empty"} 3`,
 		`backfill_captures{extractor="heuristic",state="skipped"} 2`,
+		`backfill_captures{extractor="heuristic",state="undone"} 0`,
 		`backfill_captures{extractor="heuristic",state="pending"} 4`,
 		`backfill_captures{extractor="heuristic",state="leased"} 3`,
 		`backfill_captures{extractor="heuristic",state="held"} 2`,
@@ -73,6 +83,7 @@ func TestMount(t *testing.T) {
 	} {
 		require.Contains(t, body, line+"\n")
 	}
+	require.Regexp(t, `(?m)^backfill_oldest_unprocessed_seconds 2592\d\d`, body)
 	require.Regexp(t, `(?m)^backfill_oldest_pending_seconds\{extractor="heuristic"\} 36\d\d`, body)
 
 	for _, path := range []string{"/healthz", "/metrics"} {
