@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 )
 
@@ -131,6 +132,49 @@ func TestRegulate(t *testing.T) {
 	_, err = b.store.Regulate(ctx, Thresholds{SQL: "select false"})
 	require.NoError(t, err)
 	require.Len(t, b.claim(10), 4)
+}
+
+// A vacuum of one of our tables holds, and so does a replica that is behind. There is
+// no replica here: a view stands in front of the server's.
+func TestRegulateVacuumAndLag(t *testing.T) {
+	t.Parallel()
+	b := planned(t, 5000)
+	ctx := t.Context()
+	slow := make(chan error, 1)
+	conn, err := b.pool.Acquire(ctx)
+	require.NoError(t, err)
+	t.Cleanup(conn.Release)
+	b.exec("delete from backfill.intake where id % 2 = 0")
+	_, err = conn.Exec(ctx, "set vacuum_cost_delay = 50; set vacuum_cost_limit = 1; set vacuum_cost_page_hit = 10")
+	require.NoError(t, err)
+	vacuum, stop := context.WithCancel(ctx)
+	go func() {
+		_, err := conn.Exec(vacuum, "vacuum (freeze, disable_page_skipping) backfill.intake")
+		slow <- err
+	}()
+	require.Eventually(t, func() bool {
+		reason, err := b.store.Regulate(ctx, Thresholds{Autovacuum: true})
+		require.NoError(t, err)
+		return reason == "vacuum of intake"
+	}, 20*time.Second, 10*time.Millisecond)
+	reason, err := b.store.Regulate(ctx, Thresholds{Transaction: time.Hour, ReplicaLag: time.Nanosecond})
+	require.NoError(t, err)
+	require.Empty(t, reason)
+	stop()
+	require.Error(t, <-slow)
+
+	b.exec("create schema shadow")
+	b.exec("create view shadow.pg_stat_replication as select interval '12 seconds' as replay_lag union all select null")
+	cfg := b.pool.Config()
+	cfg.ConnConfig.RuntimeParams["search_path"] = "shadow, pg_catalog"
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	for lag, want := range map[time.Duration]string{10 * time.Second: "replica lag 12s", time.Minute: "", 0: ""} {
+		reason, err := New(pool).Regulate(ctx, Thresholds{ReplicaLag: lag, Transaction: time.Hour})
+		require.NoError(t, err)
+		require.Equal(t, want, reason, lag)
+	}
 }
 
 // A statement of the operator's that fails, or writes, holds nothing and is told.
