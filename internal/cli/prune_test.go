@@ -50,5 +50,5 @@ func TestPrune(t *testing.T) {
 	// Extracting everything again brings nothing back.
 	require.Zero(t, d.cli("run", "--local", "--reprocess", "all").code)
 	require.Equal(t, int64(2), query[int64](d, "select count(*) from backfill.staging"))
-	require.Contains(t, d.cli("status", "--json").ok().out, `"staged":3,"empty":0,"skipped":0,"candidates":2`)
+	require.Contains(t, d.cli("status", "--json").ok().out, `"staged":3,"empty":0,"skipped":0,"undone":0,"candidates":2`)
 }

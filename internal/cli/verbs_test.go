@@ -29,7 +29,7 @@ func TestVerbs(t *testing.T) {
 	require.Equal(t, "run 1: 3 captures in 1 batch\nheuristic: 3 captures done meanwhile: 2 staged, 1 empty, 0 skipped, 2 candidates\n"+
 		"run 1: succeeded: 1 empty, 2 staged, 2 candidates\n", r.out)
 
-	require.Regexp(t, `(?m)^EXTRACTOR .*\nheuristic +\S+ +2 +1 +0 +0 +0 +0 +0 +0 +2 +-\n`, d.cli("status").ok().out)
+	require.Regexp(t, `(?m)^EXTRACTOR .*\nheuristic +\S+ +2 +1 +0 +0 +0 +0 +0 +0 +0 +2 +-\n`, d.cli("status").ok().out)
 	status := d.cli("status", "--json").ok().objects()
 	require.Len(t, status, 2)
 	require.Equal(t, "heuristic", status[0]["extractor"])
