@@ -40,7 +40,7 @@ func (w *drainWorker) workModel(ctx context.Context, slot *slot, b store.Batch) 
 		if w.stopped(ctx) || time.Now().After(until) {
 			return true, w.giveBack(ctx, slot, b)
 		}
-		entered, err := w.store.Enter(ctx, b.Lease, id, w.cfg.Lease)
+		entered, err := w.enter(ctx, b.Lease, id)
 		if errors.Is(err, store.ErrHalted) {
 			return true, w.giveBack(ctx, slot, b)
 		}
@@ -55,6 +55,14 @@ func (w *drainWorker) workModel(ctx context.Context, slot *slot, b store.Batch) 
 		}
 	}
 	return true, nil
+}
+
+// enter is not cut off by a stop: what came of it would not be known, and an attempt
+// that was committed is given back by whoever knows of it.
+func (w *drainWorker) enter(ctx context.Context, l store.Lease, capture int64) (store.Entered, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	return w.store.Enter(ctx, l, capture, w.cfg.Lease)
 }
 
 // ask works one capture that was entered. Where that is not possible now, it has
