@@ -134,6 +134,11 @@ func TestNoSuchThing(t *testing.T) {
 		d.cli("status", "--", no).fails(2, `"`+no+`" is not the number of a run`)
 	}
 	d.cli("show", "999", "--json").fails(1, "no such capture")
+	for _, verb := range []string{"pause", "resume", "cancel", "undo"} {
+		d.cli(verb).fails(2, "say which run")
+		d.cli(verb, "1", "2").fails(2, "say which run")
+	}
+	d.cli("show").fails(2, "say which capture")
 }
 
 // A server with passwords: the wrong one is told apart from a missing database,

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -45,7 +46,12 @@ func (a *app) showCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show CAPTURE",
 		Short: "Show everything that is known of a capture",
-		Args:  cobra.ExactArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("say which capture, by its number")
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := number("capture", args[0])
 			if err != nil {

@@ -34,7 +34,7 @@ func (a *app) changeCmd(use, short string, change func(*store.Store, context.Con
 	return &cobra.Command{
 		Use:   use,
 		Short: short,
-		Args:  cobra.ExactArgs(1),
+		Args:  oneRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withRun(cmd, args[0], func(ctx context.Context, st *store.Store, id int64) error {
 				if err := change(st, ctx, id, *c); err != nil {
@@ -52,6 +52,14 @@ func (a *app) changeCmd(use, short string, change func(*store.Store, context.Con
 			})
 		},
 	}, c
+}
+
+// oneRun wants the number of a run.
+func oneRun(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return errors.New("say which run, by its number: `backfill runs` lists them")
+	}
+	return nil
 }
 
 // withRun opens the database for a verb about one run.
@@ -72,7 +80,7 @@ func (a *app) undoCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "undo RUN",
 		Short: "Remove what a run has staged and was not handed over",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withRun(cmd, args[0], func(ctx context.Context, st *store.Store, id int64) error {
 				u, err := st.Undo(ctx, id, osUser())
