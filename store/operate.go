@@ -39,7 +39,7 @@ func (s *Store) ResumeRun(ctx context.Context, run int64, c Change) error {
 	var deadline, budget bool
 	err := s.pool.QueryRow(ctx, `
 		select coalesce((r.settings->>'deadline')::timestamptz <= now(), false),
-		       r.state = 'budget_exhausted' and r.error = $2 and not exists (
+		       r.state = 'budget_exhausted' and coalesce(r.error = $2, false) and not exists (
 		           select from backfill.run_event v
 		           where v.run_id = r.id and v.from_state = v.to_state and v.reason ~ '\mmax-cost:'
 		             and v.id > (select max(id) from backfill.run_event where run_id = r.id and from_state <> to_state))
@@ -65,39 +65,22 @@ func (s *Store) ResumeRun(ctx context.Context, run int64, c Change) error {
 const MaxCostReached = "max-cost is reached"
 
 // CancelRun ends a run for good. What it has staged stays; what it has not begun
-// has no result, so that a later run finds it. Of a run that has ended by itself, it
-// gives up the failures that wait for another attempt.
+// has no result, so that a later run finds it. A run that has ended by itself can be
+// cancelled while failures of it wait for another attempt: they are given up.
 func (s *Store) CancelRun(ctx context.Context, run int64, c Change) error {
-	var given int64
-	err := s.as(ctx, c.Who, func(tx pgx.Tx) error {
-		err := tx.QueryRow(ctx, `
-			with ended as (
-				select id, state, extractor_id from backfill.run where id = $1 and state in ('succeeded', 'finished_with_errors') for update
-			), dropped as (
-				update backfill.batch b set state = 'cancelled', due = null, finished_at = now()
-				from (select b.id from backfill.batch b join ended on b.run_id = ended.id
-				      where b.state = 'pending' order by b.id for update of b skip locked) l
-				where b.id = l.id returning b.extractor_id, b.ids
-			), captures as (
-				select d.extractor_id, c as id from dropped d, unnest(d.ids) r, generate_series(lower(r), upper(r) - 1) c
-			), given_up as (
-				update backfill.extraction x set state = 'dead', next_attempt_at = null
-				where x.state <> 'done' and ((x.capture_id, x.extractor_id) in (select id, extractor_id from captures) and x.state = 'queued'
-				                             or (x.run_id, x.extractor_id) in (select id, extractor_id from ended) and x.state = 'retry')
-				returning x.capture_id
-			), noted as (
-				insert into backfill.run_event (run_id, who, from_state, to_state, reason)
-				select id, backfill.who(), state, state as unchanged, format('%s of its failures were given up', (select count(*) from given_up))
-				from ended where exists (select from given_up)
-			)
-			select count(*) from given_up`, run).Scan(&given)
+	var over bool
+	err := s.pool.QueryRow(ctx, "select state in ('succeeded', 'finished_with_errors') from backfill.run where id = $1", run).Scan(&over)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) { // changeRun says that
+		return wrap("reading the run", err)
+	}
+	if over {
+		waiting, err := s.Waiting(ctx, run)
 		if err != nil {
-			return wrap("giving failures up", err)
+			return err
 		}
-		return nil
-	})
-	if err != nil || given > 0 {
-		return err
+		if waiting == 0 {
+			return &RunStateError{Message: fmt.Sprintf("run %d has ended: there is nothing left to cancel", run), Hint: fmt.Sprintf("`backfill undo %d` takes back what it has staged.", run)}
+		}
 	}
 	return s.changeRun(ctx, run, c, "'cancelling'", "cancelled")
 }

@@ -268,3 +268,23 @@ func TestBlockedByAPause(t *testing.T) {
 	require.Equal(t, "llm: retry_later (HTTP 429)", *got.Error)
 	require.Greater(t, *got.Again, 30*time.Second)
 }
+
+// A capture that stops the slot again although it was released is itself the reason,
+// unless it was answered in between.
+func TestStopSlotAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	stop := func(capture int64) bool {
+		again, err := b.store.StopSlot(t.Context(), 2, capture, "llm: stop_queue (HTTP 401)", "set OPENAI_API_KEY")
+		require.NoError(t, err)
+		return again
+	}
+	require.False(t, stop(7))
+	require.False(t, stop(7), "it is stopped still")
+	require.NoError(t, b.store.ReleaseSlot(t.Context(), 2))
+	require.True(t, stop(7))
+	require.False(t, stop(8), "another one")
+	require.NoError(t, b.store.ReleaseSlot(t.Context(), 2))
+	b.exec("insert into backfill.llm_call (capture_id, class, started_at) values (8, 'ok', now() + interval '1 second')")
+	require.False(t, stop(8), "it was answered meanwhile")
+}

@@ -6,14 +6,16 @@ import "context"
 // [Store.ReleaseSlot]: its endpoint refuses every request. reason is a class and a
 // code, fix is what an operator can do, capture the one in hand, 0 for none.
 //
-// Where the same capture has stopped the slot within the last hour and the slot was
-// released since, it is the capture that is refused: then the slot goes on, and
-// again is true.
+// Where the same capture has stopped the slot within the last hour, and the slot was
+// released since and the capture not answered, it is the capture that is refused: then
+// the slot goes on, and again is true.
 func (s *Store) StopSlot(ctx context.Context, slot int16, capture int64, reason, fix string) (again bool, err error) {
 	tag, err := s.pool.Exec(ctx, `
 		update backfill.extractor set stopped_at = coalesce(stopped_at, now()), stop_reason = $3, stop_fix = $4,
 		    probe_at = coalesce(probe_at, now() + interval '10 minutes'), stop_capture = coalesce(nullif($2, 0), stop_capture), last_stop = now()
-		where id = $1 and (stopped_at is not null or stop_capture is distinct from $2 or last_stop < now() - interval '1 hour')`, slot, capture, reason, fix)
+		where id = $1 and (stopped_at is not null or stop_capture is distinct from $2 or last_stop < now() - interval '1 hour'
+		                   or exists (select from backfill.llm_call c where c.capture_id = $2 and c.class = 'ok' and c.started_at > last_stop))`,
+		slot, capture, reason, fix)
 	if err != nil {
 		return false, wrap("stopping the queue", err)
 	}

@@ -58,6 +58,18 @@ func undo(ctx context.Context, tx pgx.Tx, run, after int64) (u TakenBack, last i
 			Hint:    fmt.Sprintf("`backfill pause %d` or `backfill cancel %d` first.", run, run),
 		}
 	}
+	var waiting bool
+	if err := tx.QueryRow(ctx, `
+		select exists (select from backfill.extraction
+		               where run_id = $1 and extractor_id = $2 and state <> 'done' and state in ('retry', 'queued'))`, run, extractor).Scan(&waiting); err != nil {
+		return u, after, false, wrap("undoing", err)
+	}
+	if waiting && (state == "succeeded" || state == "finished_with_errors") {
+		return u, after, false, &RunStateError{
+			Message: fmt.Sprintf("failures of run %d wait for another attempt: what is staged of them then would stay", run),
+			Hint:    fmt.Sprintf("`backfill cancel %d` gives them up.", run),
+		}
+	}
 	rows, err := tx.Query(ctx, `
 		select capture_id from backfill.extraction
 		where run_id = $1 and extractor_id = $2 and state = 'done' and outcome = 'staged' and capture_id > $3

@@ -159,7 +159,7 @@ func settings(s store.Settings) string {
 		parts = append(parts, fmt.Sprintf("batch-size %d", s.BatchSize))
 	}
 	if s.MaxCost > 0 {
-		parts = append(parts, fmt.Sprintf("max-cost $%.2f", s.MaxCost))
+		parts = append(parts, "max-cost "+dollars(s.MaxCost))
 	}
 	if !s.Deadline.IsZero() {
 		parts = append(parts, "deadline "+when(&s.Deadline))

@@ -48,6 +48,8 @@ insert into backfill.run_edge (from_state, to_state, reason) values
     ('deadline_reached', 'running', 'it was resumed'),
     ('deadline_reached', 'planning', 'it was resumed before it was planned'),
     ('deadline_reached', 'cancelling', 'a cancellation was asked for'),
+    ('succeeded', 'cancelling', 'its failures are not to be tried again'),
+    ('finished_with_errors', 'cancelling', 'its failures are not to be tried again'),
     ('cancelling', 'cancelled', 'nothing is in work any more');
 
 -- What happened to a run. Where the state stays, something else was changed, and
@@ -108,9 +110,16 @@ begin
                       (select string_agg(to_state, ', ' order by to_state) from backfill.run_edge where from_state = old.state),
                       'nothing, it has ended') || '.';
     end if;
+    if new.state in ('succeeded', 'finished_with_errors') and exists (select from backfill.batch where run_id = new.id and due is not null) then
+        raise exception 'run % has open batches: it cannot become %', old.id, new.state using errcode = 'object_not_in_prerequisite_state',
+            hint = 'It ends by itself when they are done.';
+    end if;
     insert into backfill.run_event (run_id, who, from_state, to_state, reason)
     values (old.id, backfill.who(), old.state, new.state, v_reason);
 
+    if new.state = 'cancelling' then
+        new.finished_at := null;
+    end if;
     if new.state in ('succeeded', 'finished_with_errors', 'cancelled', 'failed') then
         new.finished_at := now();
     end if;
