@@ -30,8 +30,8 @@ func TestRunStates(t *testing.T) {
 		"deadline_reached":     {"running", "planning", "cancelling"},
 		"cancelling":           {"cancelled"},
 		"cancelled":            nil,
-		"succeeded":            nil,
-		"finished_with_errors": nil,
+		"succeeded":            {"cancelling"},
+		"finished_with_errors": {"cancelling"},
 		"failed":               nil,
 	}
 	b := setup(t)
@@ -60,7 +60,9 @@ func TestRunStates(t *testing.T) {
 			require.ErrorContains(t, err, "it cannot become "+to, "%s to %s", from, to)
 		}
 	}
-	require.Equal(t, query[int64](b, "select count(*) from backfill.run_edge"), query[int64](b, "select count(*) from backfill.run_event"))
+	require.Equal(t, query[int64](b, "select count(*) from backfill.run_edge"), query[int64](b, `
+		select count(*) from backfill.run_event v join backfill.run_edge e
+		on (v.from_state, v.to_state, v.reason, v.who) = (e.from_state, e.to_state, e.reason, session_user) and e.reason <> ''`))
 }
 
 // TestPause pauses, resumes and cancels a run while a worker has some of it in
