@@ -151,7 +151,7 @@ type Left struct {
 	RunID   *int64
 	Capture int64
 	// Delay is when the batch is due again, Reason why it was left: a class and a
-	// code.
+	// code. An empty one leaves an earlier one standing.
 	Delay  time.Duration
 	Reason string
 	Calls  []Call
@@ -171,7 +171,7 @@ func (s *Store) Leave(ctx context.Context, l Left) error {
 		}
 		tag, err := tx.Exec(ctx, `
 			update backfill.batch b
-			set state = 'pending', at = null, attempts = greatest(b.attempts - 1, 0), error = nullif($4, ''), due = now() + $3
+			set state = 'pending', at = null, attempts = greatest(b.attempts - 1, 0), error = coalesce(nullif($4, ''), b.error), due = now() + $3
 			where b.id = $1 and b.lease_no = $2 and b.state = 'leased'`, l.BatchID, l.No, l.Delay, l.Reason)
 		if err != nil {
 			return wrap("postponing a capture", err)

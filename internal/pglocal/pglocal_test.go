@@ -234,10 +234,11 @@ func TestUnprivileged(t *testing.T) {
 		t.Skip("needs root to become another user")
 	}
 	dir := openDir(t)
-	program, err := os.ReadFile(os.Args[0])
-	require.NoError(t, err)
 	copied := filepath.Join(dir, "pglocal.test")
-	require.NoError(t, os.WriteFile(copied, program, 0o755))
+	// By another process: a child that a parallel test forks while we had it open for
+	// writing would keep it from being executed.
+	out, err := exec.CommandContext(t.Context(), "install", "-m", "755", os.Args[0], copied).CombinedOutput()
+	require.NoError(t, err, "%s", out)
 	const nobody = 65534
 	home := filepath.Join(dir, "home")
 	require.NoError(t, account{uid: nobody, gid: nobody}.privateDir(home))
@@ -245,7 +246,7 @@ func TestUnprivileged(t *testing.T) {
 	cmd := account{uid: nobody, gid: nobody, drop: true}.command(t.Context(), home, copied,
 		"-test.run", "^(TestTemporary|TestPersistent|TestPrivateDir)$")
 	cmd.Env = append(cmd.Env, "TMPDIR="+home)
-	out, err := cmd.CombinedOutput()
+	out, err = cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	left, err := os.ReadDir(home)
 	require.NoError(t, err)
