@@ -34,6 +34,9 @@ type slot struct {
 	// bulk holds a token for every drain that may take retries and runs; the one
 	// without a token is kept for live turns.
 	bulk chan struct{}
+	// idle counts looks at work that is due with all hands free, one after another. It
+	// is lookOut's alone.
+	idle int
 }
 
 func newDrainWorker(st *store.Store, cfg Config, stopping <-chan struct{}) (*drainWorker, error) {
@@ -148,29 +151,37 @@ const deafAfter = 10
 func (w *drainWorker) lookOut(ctx context.Context, client *river.Client[pgx.Tx]) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	idle := map[string]int{}
-	for !w.stopped(ctx) {
+	for {
 		select {
 		case <-w.stopping:
+			return
 		case <-ctx.Done():
+			return
 		case <-tick.C:
-			for _, slot := range w.slots {
-				if !slot.free() || slot.model != nil && slot.model.Client().Wait() > 0 {
-					continue
-				}
-				due, err := w.store.AnyDue(ctx, slot.ID, slot.Version, store.PrioRun)
-				if err != nil || !due || len(slot.bulk) > 0 {
-					idle[slot.Name] = 0
-				} else if idle[slot.Name]++; idle[slot.Name] == deafAfter {
-					idle[slot.Name] = 0
-					listenAgain(ctx, client, slot.Name)
-				}
-				if err == nil && due {
-					_ = w.store.Wake(ctx, slot.Name, 0)
-				}
-			}
+		}
+		for _, slot := range w.slots {
+			w.look(ctx, client, slot)
 		}
 	}
+}
+
+// look wakes a slot's queue where work is due that this process could do.
+func (w *drainWorker) look(ctx context.Context, client *river.Client[pgx.Tx], slot *slot) {
+	if !slot.free() || slot.model != nil && slot.model.Client().Wait() > 0 {
+		return
+	}
+	due, err := w.store.AnyDue(ctx, slot.ID, slot.Version, store.PrioRun)
+	if err != nil || !due {
+		slot.idle = 0
+		return
+	}
+	if len(slot.bulk) > 0 {
+		slot.idle = 0
+	} else if slot.idle++; slot.idle == deafAfter {
+		slot.idle = 0
+		listenAgain(ctx, client, slot.Name)
+	}
+	_ = w.store.Wake(ctx, slot.Name, 0)
 }
 
 // listenAgain tells this process, and all others, that a queue goes on which River

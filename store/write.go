@@ -254,8 +254,8 @@ const closeBatch = `
 	    attempts = case when $3 then greatest(b.attempts - 1, 0) when isempty(l.ids) then b.attempts else 1 end,
 	    state = case when $4 then 'dead' when isempty(l.ids) then 'done' when $3 then 'pending' else 'leased' end,
 	    due = case when $4 or isempty(l.ids) then null
-	               when not $3 then b.due
-	               else now() end,
+	               when $3 then now()
+	               else b.due end,
 	    finished_at = case when $4 or isempty(l.ids) then now() end,
 	    staged = b.staged + $5, empty = b.empty + $6, skipped = b.skipped + $7, undone = b.undone + $11, candidates = b.candidates + $8, found = b.found + $9,
 	    outcomes = case when b.outcomes = '{}' then $10::jsonb else (

@@ -5,9 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/justfortytwo/backfill/jobs"
 	"github.com/justfortytwo/backfill/store"
@@ -125,7 +126,7 @@ func (a *app) follow(ctx context.Context, st *store.Store, id int64) error {
 				return err
 			}
 			// Without the figures in it, which change all the time.
-			if kind := digits.ReplaceAllString(reason, "…"); kind != told {
+			if kind := strings.Map(noDigit, reason); kind != told {
 				if told = kind; reason != "" {
 					bar.say(fmt.Sprintf("run %d: %s", id, reason))
 				}
@@ -139,8 +140,12 @@ func (a *app) follow(ctx context.Context, st *store.Store, id int64) error {
 	}
 }
 
-//nolint:gochecknoglobals // a constant
-var digits = regexp.MustCompile(`[0-9]+`)
+func noDigit(r rune) rune {
+	if unicode.IsDigit(r) {
+		return -1
+	}
+	return r
+}
 
 // runEnd says what a run came to.
 func (a *app) runEnd(ctx context.Context, st *store.Store, id int64) error {

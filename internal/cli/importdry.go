@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/justfortytwo/backfill/internal/scratch"
 	"github.com/justfortytwo/backfill/internal/transcript"
 )
 
@@ -50,8 +51,8 @@ type draft struct {
 	*bufio.Writer
 
 	file *os.File
-	// named is set while the file has a name that is to be removed.
-	named bool
+	// close removes the file.
+	close func()
 	// entries are in the order they were written, and last is the index of the last
 	// one by the hash of its id.
 	entries []entry
@@ -66,13 +67,11 @@ type entry struct {
 }
 
 func newDraft() (*draft, error) {
-	file, err := os.CreateTemp("", "backfill-*.draft")
+	file, remove, err := scratch.New("backfill-*.draft")
 	if err != nil {
 		return nil, fmt.Errorf("a temporary file for the dry run: %w", err)
 	}
-	// Where an open file can be removed, it goes with the process, however that ends.
-	named := os.Remove(file.Name()) != nil
-	return &draft{Writer: bufio.NewWriterSize(file, 1<<16), file: file, named: named, last: map[uint64]int{}, seed: maphash.MakeSeed()}, nil
+	return &draft{Writer: bufio.NewWriterSize(file, 1<<16), file: file, close: remove, last: map[uint64]int{}, seed: maphash.MakeSeed()}, nil
 }
 
 // Write implements io.Writer.
@@ -116,11 +115,4 @@ func (d *draft) print(w io.Writer) error {
 		return fmt.Errorf("writing the output: %w", err)
 	}
 	return nil
-}
-
-func (d *draft) close() {
-	_ = d.file.Close()
-	if d.named {
-		_ = os.Remove(d.file.Name())
-	}
 }

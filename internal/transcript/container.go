@@ -18,6 +18,8 @@ import (
 
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
+
+	"github.com/justfortytwo/backfill/internal/scratch"
 )
 
 // headSize is how much of a file is seen to tell what it is, and the read buffer.
@@ -247,18 +249,11 @@ func (im *importer) openZip(r io.Reader, buf *bufio.Reader) (archive *zip.Reader
 		}
 	}
 	if at == nil {
-		spool, err := os.CreateTemp("", "backfill-*.zip")
+		spool, remove, err := scratch.New("backfill-*.zip")
 		if err != nil {
 			return nil, nil, fmt.Errorf("spool the archive: %w", err)
 		}
-		// Where an open file can be removed, it goes with the process, however that ends.
-		named := os.Remove(spool.Name()) != nil
-		done = func() {
-			_ = spool.Close()
-			if named {
-				_ = os.Remove(spool.Name())
-			}
-		}
+		done = remove
 		if size, err = io.Copy(spool, buf); err != nil {
 			done()
 			return nil, nil, fmt.Errorf("spool the archive: %w", err)
