@@ -71,8 +71,8 @@ func (w *drainWorker) ask(ctx context.Context, slot *slot, b store.Batch, id int
 	work := store.Work{Lease: b.Lease, RunID: b.RunID, Replace: b.Replace}
 	if !e.Skip {
 		for capture, err := range w.store.Captures(ctx, []int64{id}, maxTextBytes) {
-			if err != nil {
-				return false, err
+			if err != nil { // the attempt is given back here too
+				return false, errors.Join(err, w.leave(ctx, slot, b, id, err, nil))
 			}
 			result, failure := w.answer(ctx, slot, b, capture, e)
 			if bad, ok := errors.AsType[*llm.Error](failure); ok && bad.Kind == llm.StopQueue && !w.stopped(ctx) {
